@@ -1,7 +1,8 @@
 #!/bin/sh
-# Lines within 120 columns, files under 500 lines, functions under 70, and every .c and .h file opens with a comment that
-# says what it is. A function runs from the brace in the first column to the brace that closes it there, plus its first
-# line. Columns are characters of UTF-8: of C, C++, CUDA, shell, awk, make and the suites, not of Markdown and data.
+# Lines within 120 columns, files under 500 lines, functions under 70, and every .c and .h file opens with a comment
+# that says what it is. A function runs from the brace in the first column to the brace that closes it there, plus its
+# first line. Columns are characters of UTF-8: of C, C++, CUDA, shell, awk, make and the suites, not of Markdown and
+# data.
 #
 # usage: check-lengths.sh [ROOT]      exit 1 and a line FILE:LINE: cause; remedy for each breach
 set -u

@@ -1,5 +1,5 @@
-# The first columns of the rows of a Markdown table; -v columns=N says how many. A bar within a cell is written \| and ends none.
-# Character by character, since what a backslash in a pattern or a replacement comes to differs between awks.
+# The first columns of the rows of a Markdown table; -v columns=N says how many. A bar within a cell is written \| and
+# ends none. Character by character, since what a backslash in a pattern or a replacement comes to differs between awks.
 /^[|]/ {
     bars = 0
     for (at = 1; at <= length($0); at++) {

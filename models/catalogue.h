@@ -21,8 +21,8 @@ struct catalogue {
 enum status_code catalogue_read(const char *folder, struct catalogue *catalogue, struct status *error);
 void catalogue_release(struct catalogue *catalogue);
 
-/* Whether the catalogue has a model of exactly this name; whether it has one, or several, that fit the name as in step 3
- * of config_find. */
+/* Whether the catalogue has a model of exactly this name; whether it has one, or several, that fit the name as in step
+ * 3 of config_find. */
 bool catalogue_has(const char *folder, const char *model);
 bool catalogue_knows(const char *folder, const char *model);
 
@@ -30,10 +30,11 @@ bool catalogue_knows(const char *folder, const char *model);
  * 1. a catalogue name, exactly;
  * 2. a path to a config.json, or to a folder that holds one;
  * 3. a catalogue name in any case, or its last part alone, or without the ending that Hugging Face adds ("-hf",
- * ".a1_in1k"), where only one name fits; owners that the hub put before old names (google-bert/, openai-community/, distilbert/) may
- * stand there, and a model whose architecture one of the catalogue has (catalogue_twin) is answered by that one; config->stands_for is
- * what was typed then, and for a name spelled otherwise than in case and owner. config->name is the catalogue name, or the path as typed. A name that is not known: STATUS_INVALID with
- * the nearest names; one that fits several: STATUS_INVALID with these; what can only be a path: with what is wrong there. */
+ * ".a1_in1k"), where only one name fits; owners that the hub put before old names (google-bert/, openai-community/,
+ * distilbert/) may stand there, and a model whose architecture one of the catalogue has (catalogue_twin) is answered by
+ * that one; config->stands_for is what was typed then, and for a name spelled otherwise than in case and owner.
+ * config->name is the catalogue name, or the path as typed. A name that is not known: STATUS_INVALID with the nearest
+ * names; one that fits several: STATUS_INVALID with these; what can only be a path: with what is wrong there. */
 enum status_code config_find(const char *catalogue_folder, const char *model, struct config *config,
                              struct status *error);
 

@@ -18,17 +18,18 @@ static const char *const hub_owners[] = {"google-bert/", "openai-community/", "d
 static const char *const endings[] = {"-hf", ".a1_in1k", ".tv_in1k"};
 
 /* Looked up elsewhere, and equal to the twin in the sizes that were shown:
- *   Llama-3.1-8B-Instruct      its modules as printed in nlp_models/llama3/README.md of github.com/Retruth/deontic: 128,256 tokens, 32
- *                              layers, 4,096 and 14,336 wide, 1,024 of keys
- *   Meta-Llama-3-8B-Instruct,  configurations that public programs carry under these names: 4,096 and 14,336 wide, 32 layers, 8 key
- *   Llama-3.2-1B-Instruct,     heads; 2,048 and 8,192 wide, 16 layers, 8 key heads, tied; 4,544 wide, 32 layers, 71 heads, one of
- *   falcon-7b-instruct         keys
- *   Mistral-7B-Instruct-v0.1,  their cards on the hub: "based on Mistral-7B-v0.1", "fine-tuned version of the Mistral-7B-v0.3", which
- *   Mistral-7B-Instruct-v0.3   has 32,768 tokens
+ *   Llama-3.1-8B-Instruct      its modules as printed in nlp_models/llama3/README.md of github.com/Retruth/deontic:
+ *                              128,256 tokens, 32 layers, 4,096 and 14,336 wide, 1,024 of keys
+ *   Meta-Llama-3-8B-Instruct,  configurations that public programs carry under these names: 4,096 and 14,336 wide, 32
+ *   Llama-3.2-1B-Instruct,     layers, 8 key heads; 2,048 and 8,192 wide, 16 layers, 8 key heads, tied; 4,544 wide, 32
+ *   falcon-7b-instruct         layers, 71 heads, one of keys
+ *   Mistral-7B-Instruct-v0.1,  their cards on the hub: "based on Mistral-7B-v0.1", "fine-tuned version of the
+ *   Mistral-7B-Instruct-v0.3   Mistral-7B-v0.3", which has 32,768 tokens
  *   DeepSeek-V2-Chat,          the table of DeepSeek-V2's card: as many parameters as their bases, in all and active
  *   DeepSeek-V2-Lite-Chat
- *   Llama-3.1-405B and -Instruct  configurations that public programs carry: 16,384 and 53,248 wide, 126 layers, 128 heads, 8 of keys;
- *                              405,853,388,800 parameters, as the hub counts. Its first weights, of July 2024, had 16 heads of keys
+ *   Llama-3.1-405B and -Instruct  configurations that public programs carry: 16,384 and 53,248 wide, 126 layers, 128
+ *                              heads, 8 of keys; 405,853,388,800 parameters, as the hub counts. Its first weights, of
+ *                              July 2024, had 16 heads of keys
  * The configurations of the others were not seen. An answer for a twin says that it is one. */
 static const struct {
     const char *typed, *name;
@@ -87,8 +88,8 @@ bool catalogue_name_is_toy(const char *name)
     return strncmp(name, "tiny-", 5) == 0;
 }
 
-/* Letters and digits in lower case, and what parts two digits: '.', or '-' for anything else. Other separators are dropped, so that
- * opt1.3b is opt-1.3b while opt-13b is not. */
+/* Letters and digits in lower case, and what parts two digits: '.', or '-' for anything else. Other separators are
+ * dropped, so that opt1.3b is opt-1.3b while opt-13b is not. */
 static void plain_make(const char *name, char plain[NAME_BYTES])
 {
     size_t count = 0, gap = 0;
@@ -106,8 +107,8 @@ static void plain_make(const char *name, char plain[NAME_BYTES])
     plain[count] = '\0';
 }
 
-/* Whether a plain name begins with what was typed. A point may be typed as another separator (opt_1_3b), but whoever types a point
- * means one. */
+/* Whether a plain name begins with what was typed. A point may be typed as another separator (opt_1_3b), but whoever
+ * types a point means one. */
 static bool plain_begins(const char *whole, const char *part)
 {
     while (*part != '\0' && (*part == *whole || (*part == '-' && *whole == '.'))) {

@@ -141,7 +141,8 @@ static void matched_look(struct walk *walk, const struct checkpoint_tensor *stor
     }
 }
 
-/* Whether a part is spelled as the first of its tensor is: a file that has one part under two names has it once too often. */
+/* Whether a part is spelled as the first of its tensor is: a file that has one part under two names has it once too
+ * often. */
 static bool part_is_spelled_alike(const struct walk *walk, int number, struct stored_place place)
 {
     char name[CHECKPOINT_NAME_BYTES];
@@ -207,8 +208,8 @@ static void tied_look(struct walk *walk)
     }
 }
 
-/* A tensor of which some parts are stored: by the name of the first that is not. There are more parts than stored ones, so
- * that no more names are tried than the file has. */
+/* A tensor of which some parts are stored: by the name of the first that is not. There are more parts than stored ones,
+ * so that no more names are tried than the file has. */
 static void parts_look(struct walk *walk, int index)
 {
     const struct skeleton_tensor *tensor = &walk->skeleton->tensors[index];

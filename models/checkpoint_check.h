@@ -1,8 +1,8 @@
 /* Checkpoint check: what a model file stores against what its configuration says, tensor by tensor.
  *
- * A stored name is looked for in the skeleton as it is, with or without the prefix that the model has in the model with a
- * head ("model.", "bert."), under the names that older releases wrote (LayerNorm.gamma), as one expert's part of a tensor
- * that the model joins (stored_experts.h), and GGUF's by their table. */
+ * A stored name is looked for in the skeleton as it is, with or without the prefix that the model has in the model with
+ * a head ("model.", "bert."), under the names that older releases wrote (LayerNorm.gamma), as one expert's part of a
+ * tensor that the model joins (stored_experts.h), and GGUF's by their table. */
 #ifndef ASSAY_MODELS_CHECKPOINT_CHECK_H
 #define ASSAY_MODELS_CHECKPOINT_CHECK_H
 
@@ -38,8 +38,8 @@ static inline bool finding_is_remark(enum finding_kind kind)
 
 struct finding {
     enum finding_kind kind;
-    /* Of the stored tensor; MISSING: its path in the model, or the name that a file with other parts of it would give the
-     * first part that it has not; TOTAL: "total_size". */
+    /* Of the stored tensor; MISSING: its path in the model, or the name that a file with other parts of it would give
+     * the first part that it has not; TOTAL: "total_size". */
     const char *name;
     int64_t more_count; /* MISSING, where it is a part: of that many more parts of its tensor it is true too */
     const struct checkpoint_tensor *stored; /* NULL: MISSING and TOTAL */
@@ -55,7 +55,8 @@ struct checkpoint_check {
     struct finding *findings;
     int finding_count;
     int counts[FINDING_KIND_COUNT];
-    int unstored_head_count; /* tensors of the head of its own that are not stored, where it was held against the bare model for that */
+    /* tensors of the head of its own that are not stored, where it was held against the bare model for that */
+    int unstored_head_count;
     int matched_count;      /* stored tensors that the model has, whether they agree or not */
     int64_t expected_bytes; /* of the model's parameters and persistent buffers in the dtype of the configuration */
 };
@@ -69,12 +70,13 @@ void checkpoint_check_release(struct checkpoint_check *check);
 /* Disagreements, without the remarks. */
 int checkpoint_disagreement_count(const struct checkpoint_check *check);
 
-/* The vocabulary that the header has where that is all its shapes differ by: every tensor that differs has config->vocab
- * where the header has another number, the same in all of them. 0: nothing differs, or something else does. */
+/* The vocabulary that the header has where that is all its shapes differ by: every tensor that differs has
+ * config->vocab where the header has another number, the same in all of them. 0: nothing differs, or something else
+ * does. */
 int64_t checkpoint_vocab(const struct checkpoint_check *check, const struct config *config);
 
-/* Gives the skeleton the shapes of the header where they differ; *differs names the first of them, NULL where none does.
- * Its totals are made anew. */
+/* Gives the skeleton the shapes of the header where they differ; *differs names the first of them, NULL where none
+ * does. Its totals are made anew. */
 enum status_code checkpoint_apply(const struct checkpoint *checkpoint, struct skeleton *skeleton, const char **differs,
                                   struct status *error);
 

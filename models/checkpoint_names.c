@@ -72,8 +72,8 @@ static const struct renaming {
                        {"embed_out.weight", "lm_head.weight", "gpt_neox"},
                        {NULL, NULL, NULL}};
 
-/* Names that transformers 5 changed in its classes and keeps in files: the router of Mixtral, and all of ViT's blocks. One
- * after the other: each makes way for the next. */
+/* Names that transformers 5 changed in its classes and keeps in files: the router of Mixtral, and all of ViT's blocks.
+ * One after the other: each makes way for the next. */
 static const struct renaming renamed_parts[] = {{".block_sparse_moe.gate.", ".mlp.gate.", "mixtral"},
                                                 {"encoder.layer.", "layers.", "vit"},
                                                 {".attention.attention.query.", ".attention.q_proj.", "vit"},

@@ -40,8 +40,8 @@ struct stored_place {
 struct stored_place checkpoint_name_place(const struct checkpoint_names *names, const struct skeleton *skeleton,
                                           const struct checkpoint_tensor *stored);
 
-/* The name under which transformers 5.23, or timm, saves the skeleton's tensor at path, which is none of joined experts. False
- * where it does not fit. */
+/* The name under which transformers 5.23, or timm, saves the skeleton's tensor at path, which is none of joined
+ * experts. False where it does not fit. */
 bool checkpoint_saved_name(const struct skeleton *skeleton, const char *path, char name[CHECKPOINT_NAME_BYTES]);
 
 #endif

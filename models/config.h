@@ -111,11 +111,12 @@ struct config {
     int note_count;
 };
 
-/* From a config.json of at most 4 MiB. `name` is what the user typed. Keys that are not known are passed over, and noted: the
- * real files have dozens that do not touch sizes. Wrong values are errors: STATUS_INVALID, "FILE:LINE:COLUMN: cause; remedy"
- * for JSON, "FILE: key: cause; remedy" for values. STATUS_IO where the file cannot be read. */
-/* MODEL#TYPE reads a model_type that is not known as TYPE, one that is: because it was asked for, never by itself. Returns
- * TYPE within name, or NULL; bare receives what stands before it. */
+/* From a config.json of at most 4 MiB. `name` is what the user typed. Keys that are not known are passed over, and
+ * noted: the real files have dozens that do not touch sizes. Wrong values are errors: STATUS_INVALID,
+ * "FILE:LINE:COLUMN: cause; remedy" for JSON, "FILE: key: cause; remedy" for values. STATUS_IO where the file cannot be
+ * read. */
+/* MODEL#TYPE reads a model_type that is not known as TYPE, one that is: because it was asked for, never by itself.
+ * Returns TYPE within name, or NULL; bare receives what stands before it. */
 const char *config_read_as(const char *name, char bare[CONFIG_NAME_BYTES]);
 
 enum status_code config_read(const char *path, const char *name, struct config *config, struct status *error);

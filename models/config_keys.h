@@ -1,5 +1,6 @@
-/* Configuration keys: which keys the real configuration classes know, so that those that change nothing here are told from
- * slips of the keyboard; and which key another one stands for. The tables are made by peers/transformers/config_keys.py. */
+/* Configuration keys: which keys the real configuration classes know, so that those that change nothing here are told
+ * from slips of the keyboard; and which key another one stands for. The tables are made by
+ * peers/transformers/config_keys.py. */
 #ifndef ASSAY_MODELS_CONFIG_KEYS_H
 #define ASSAY_MODELS_CONFIG_KEYS_H
 

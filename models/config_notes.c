@@ -1,5 +1,5 @@
-/* Configuration notes: keys of a document held against what was read of it and what its class knows. Not a judge: whether a note
- * is a warning or an error is decided in harness/cli. */
+/* Configuration notes: keys of a document held against what was read of it and what its class knows. Not a judge:
+ * whether a note is a warning or an error is decided in harness/cli. */
 #include "models/config_notes.h"
 
 #include <stdarg.h>

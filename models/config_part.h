@@ -34,8 +34,8 @@ void config_heads_check(struct field_reader *reader, const char *key, struct con
 /* config->rope_theta; since transformers 5 it stands in an object of its own, rope_parameters. */
 void config_rope(struct field_reader *reader, struct config *config);
 
-/* Faults where the key heads do not divide the heads, heads are too large together, or an odd number of a head's elements
- * (config->head_dim) would be turned. */
+/* Faults where the key heads do not divide the heads, heads are too large together, or an odd number of a head's
+ * elements (config->head_dim) would be turned. */
 void config_grouped_check(struct field_reader *reader, const struct config *config);
 
 /* The layers with a sliding window, from layer_types. False, and nothing done, where it does not say. */

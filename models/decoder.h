@@ -1,5 +1,6 @@
-/* What decoders with rotary positions share (Llama and its kin, Phi-3, Gemma, GPT-NeoX): the tables that all layers read,
- * the way from queries, keys and values to the output of attention, the head. What a layer looks like is the family's. */
+/* What decoders with rotary positions share (Llama and its kin, Phi-3, Gemma, GPT-NeoX): the tables that all layers
+ * read, the way from queries, keys and values to the output of attention, the head. What a layer looks like is the
+ * family's. */
 #ifndef ASSAY_MODELS_DECODER_H
 #define ASSAY_MODELS_DECODER_H
 
@@ -32,7 +33,8 @@ struct value *decoder_layers(const struct forward *f, tape_block *block, const s
 struct value *decoder_heads(const struct forward_layer *layer, const char *name, struct value *hidden, int64_t heads);
 
 /* Cache, attention and the projection "layer.name" of queries, keys and values that positions have turned. Takes them
- * over: they go when the output is there. Eager weights stay with the open frame. joined: q was concatenated of parts. */
+ * over: they go when the output is there. Eager weights stay with the open frame. joined: q was concatenated of
+ * parts. */
 struct value *decoder_attend(const struct forward_layer *layer, const char *name, bool joined, struct value *q,
                              struct value *k, struct value *v);
 
@@ -40,15 +42,15 @@ struct value *decoder_attend(const struct forward_layer *layer, const char *name
 struct value *decoder_attend_all(const struct forward_layer *layer, const char *name, bool joined, struct value *q,
                                  struct value *k, struct value *v, struct value **weights);
 
-/* LlamaAttention: "self_attn.q_proj" and its like of hidden, where config->head_norms "q_norm" and "k_norm" of each head
- * (Qwen3), turned by positions and attended. Eager weights stay with the open frame. */
+/* LlamaAttention: "self_attn.q_proj" and its like of hidden, where config->head_norms "q_norm" and "k_norm" of each
+ * head (Qwen3), turned by positions and attended. Eager weights stay with the open frame. */
 struct value *decoder_attention(const struct forward_layer *layer, struct value *hidden);
 
 /* dropout_add of BLOOM and Falcon: residual + dropout(x). */
 struct value *decoder_dropout_add(const struct forward *f, struct value *x, struct value *residual, double probability);
 
-/* Held attention weights that a block returns besides: the model's loop keeps them by the name *last until the next block
- * has returned. last NULL: it does not, and they go. */
+/* Held attention weights that a block returns besides: the model's loop keeps them by the name *last until the next
+ * block has returned. last NULL: it does not, and they go. */
 void decoder_weights_return(struct tape *tape, struct value **last, struct value *weights);
 
 /* "mlp.down_proj" of activation(mlp.gate_proj) * mlp.up_proj. */

@@ -4,8 +4,9 @@
 
 #include "models/forward.h"
 
-/* The layer's module of that name: attention over the hidden state [B, S, h] by three projections of it, paths within the layer (query, key, value), and
- * by an output projection before queries, keys and values go (NULL: none). Eager weights stay with the open frame. */
+/* The layer's module of that name: attention over the hidden state [B, S, h] by three projections of it, paths within
+ * the layer (query, key, value), and by an output projection before queries, keys and values go (NULL: none). Eager
+ * weights stay with the open frame. */
 struct value *encoder_attention(const struct forward_layer *layer, const char *module, const char *const paths[3],
                                 const char *output, struct value *hidden);
 

@@ -1,12 +1,13 @@
-/* Mixtures of experts: a feed-forward layer of many experts of which each token uses a few, as transformers 5.23 has it.
+/* Mixtures of experts: a feed-forward layer of many experts of which each token uses a few, as transformers 5.23 has
+ * it.
  *
- * All experts of a layer are resident: two parameters hold them, gate_up_proj [E, 2F, H] and down_proj [E, H, F]. A router
- * with one row for each expert chooses, for each token, the active ones. Which these are depends on the weights and the
- * tokens, how many rows are computed does not: N tokens make N * active rows, sorted by expert (grouped_mm, the default),
- * so no size depends on the routing (docs/decisions/0016).
+ * All experts of a layer are resident: two parameters hold them, gate_up_proj [E, 2F, H] and down_proj [E, H, F]. A
+ * router with one row for each expert chooses, for each token, the active ones. Which these are depends on the weights
+ * and the tokens, how many rows are computed does not: N tokens make N * active rows, sorted by expert (grouped_mm, the
+ * default), so no size depends on the routing (docs/decisions/0016).
  *
- * Worked number, Mixtral-8x7B: 32 layers * 8 experts * 3 * 4096 * 14336 = 45,097,156,608 elements of experts, of which a
- * token uses 2 in 8; the other 1,605,636,096 parameters (with the head) serve every token: 46,702,792,704 in all,
+ * Worked number, Mixtral-8x7B: 32 layers * 8 experts * 3 * 4096 * 14336 = 45,097,156,608 elements of experts, of which
+ * a token uses 2 in 8; the other 1,605,636,096 parameters (with the head) serve every token: 46,702,792,704 in all,
  * 12,879,925,248 active. */
 #ifndef ASSAY_MODELS_EXPERTS_H
 #define ASSAY_MODELS_EXPERTS_H

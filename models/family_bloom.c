@@ -226,7 +226,8 @@ static struct value *transformer(const struct forward *f, const char *root)
     char path[64];
     snprintf(path, sizeof path, "%sword_embeddings", root);
     struct value *words = forward_words(f, path, -1), *last = NULL;
-    /* A static cache that has been filled counts its tokens on the device, and so the sum with the new ones is there. */
+    /* A static cache that has been filled counts its tokens on the device, and so the sum with the new ones is
+     * there. */
     if (f->cache != NULL && f->cache->kind == CACHE_STATIC && f->cache->length > 0) {
         int64_t one = 1;
         tensor_passing(tape, DTYPE_INT64, 0, &one);

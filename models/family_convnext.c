@@ -1,6 +1,6 @@
-/* ConvNeXt: ConvNextModel and ConvNextForImageClassification (transformers 5.23): depthwise convolutions of 7 x 7, layer
- * normalisation over channels, and linear layers on pixels, whose channels lie last in memory. Not modelled: a stochastic
- * depth (drop_path_rate), of which the published models have none.
+/* ConvNeXt: ConvNextModel and ConvNextForImageClassification (transformers 5.23): depthwise convolutions of 7 x 7,
+ * layer normalisation over channels, and linear layers on pixels, whose channels lie last in memory. Not modelled: a
+ * stochastic depth (drop_path_rate), of which the published models have none.
  *
  * Worked number: a layer of 96 channels has 96 * 49 + 96 + 2 * 96 + (96 * 384 + 384) + (384 * 96 + 96) + 96 = 79,296
  * parameters; facebook/convnext-tiny-224 has 28,589,128 with its 1000 classes, 27,820,128 without. */

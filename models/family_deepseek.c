@@ -5,8 +5,8 @@
  * position (nope_dim) and one that positions turn (rotary_dim); a head of the values has value_dim. The module that
  * predicts further tokens (layer 61 of the published DeepSeek-V3) is not part of the real class either.
  *
- * Worked number: DeepSeek-V3's attention has 7168 * 1536 + 1536 + 1536 * 128 * 192 + 7168 * 576 + 512 + 512 * 128 * 256 +
- * 128 * 128 * 7168 = 187,107,328 parameters a layer, its cache 512 + 64 numbers a token and layer. */
+ * Worked number: DeepSeek-V3's attention has 7168 * 1536 + 1536 + 1536 * 128 * 192 + 7168 * 576 + 512 + 512 * 128 *
+ * 256 + 128 * 128 * 7168 = 187,107,328 parameters a layer, its cache 512 + 64 numbers a token and layer. */
 #include "models/family.h"
 
 #include <inttypes.h>

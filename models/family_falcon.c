@@ -6,8 +6,8 @@
  * 8 * 4544^2 + 2 * 4544 in each of 32 layers and 2 * 4544 in the last norm: 6,921,720,704; a tied head adds none.
  * Buffers: 2 * 32 float32: 256 bytes.
  *
- * Of the real class, and so here: a single key head is given to attention as it is, grouped ones are repeated before they
- * are cached, and the eager form adds biases by distance to scores twice, by themselves and with the mask. */
+ * Of the real class, and so here: a single key head is given to attention as it is, grouped ones are repeated before
+ * they are cached, and the eager form adds biases by distance to scores twice, by themselves and with the mask. */
 #include "models/family.h"
 
 #include <inttypes.h>
@@ -159,8 +159,8 @@ static void falcon_skeleton(struct skeleton_builder *builder, enum head head)
 
 /* -- the forward pass */
 
-/* What a block reads besides its input. alibi: [B, heads, 1, T], added to scores in the eager form; NULL: positions turn
- * queries and keys. last: see decoder_weights_return. */
+/* What a block reads besides its input. alibi: [B, heads, 1, T], added to scores in the eager form; NULL: positions
+ * turn queries and keys. last: see decoder_weights_return. */
 struct falcon_layer {
     struct forward_layer layer;
     struct value *alibi;
@@ -350,8 +350,8 @@ static struct value *falcon_layer(struct tape *tape, const void *context, struct
     return output;
 }
 
-/* The biases [B, heads, 1, T] and, in place of tables.masks[0], the mask [B, heads, S, T] with biases as scores have them.
- * Where the real class overwrites a bias by the lowest number the two are added, which rounds to it. */
+/* The biases [B, heads, 1, T] and, in place of tables.masks[0], the mask [B, heads, S, T] with biases as scores have
+ * them. Where the real class overwrites a bias by the lowest number the two are added, which rounds to it. */
 static struct value *alibi_join(const struct forward *f, struct value *alibi, struct value **mask)
 {
     struct tape *tape = f->tape;

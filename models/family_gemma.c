@@ -1,10 +1,10 @@
-/* Gemma 1, 2 and 3 (the text models): RMSNorm of 1 + weight, a scaled embedding, GELU gates, a size of heads of its own.
- * Gemma 2 and 3 normalise before and after attention and feed-forward, and give a sliding window to some layers; Gemma 2
- * caps scores and logits; Gemma 3 normalises queries and keys, and its layers with a window turn by a table of their own.
- * Not here: Gemma 3 that reads images (model_type gemma3).
+/* Gemma 1, 2 and 3 (the text models): RMSNorm of 1 + weight, a scaled embedding, GELU gates, a size of heads of its
+ * own. Gemma 2 and 3 normalise before and after attention and feed-forward, and give a sliding window to some layers;
+ * Gemma 2 caps scores and logits; Gemma 3 normalises queries and keys, and its layers with a window turn by a table of
+ * their own. Not here: Gemma 3 that reads images (model_type gemma3).
  *
- * Worked number: gemma-2b has 256000 * 2048 + 18 * (2 * 2048 * 2048 + 2 * 2048 * 256 + 3 * 2048 * 16384 + 2 * 2048) + 2048
- * = 2,506,172,416 parameters; its tied head adds none. Buffers: a scale and 2 * 128 float32: 1,028 bytes. */
+ * Worked number: gemma-2b has 256000 * 2048 + 18 * (2 * 2048 * 2048 + 2 * 2048 * 256 + 3 * 2048 * 16384 + 2 * 2048) +
+ * 2048 = 2,506,172,416 parameters; its tied head adds none. Buffers: a scale and 2 * 128 float32: 1,028 bytes. */
 #include "models/family.h"
 
 #include <math.h>

@@ -1,7 +1,9 @@
-/* Llama and its kin (Mistral, Qwen2, Qwen3): RMSNorm, rotary positions, grouped heads, SwiGLU; with or without the head.
+/* Llama and its kin (Mistral, Qwen2, Qwen3): RMSNorm, rotary positions, grouped heads, SwiGLU; with or without the
+ * head.
  *
- * Skeleton of Llama, Mistral, Qwen2 and Qwen3: the bare model, or ...ForCausalLM (transformers 5.23). They differ by the
- * names of their classes, by biases and windows, which the configuration states, and Qwen3 normalises queries and keys.
+ * Skeleton of Llama, Mistral, Qwen2 and Qwen3: the bare model, or ...ForCausalLM (transformers 5.23). They differ by
+ * the names of their classes, by biases and windows, which the configuration states, and Qwen3 normalises queries and
+ * keys.
  *
  * Worked number: Llama-2-7b has 32000 * 4096 + 32 * (4 * 4096^2 + 3 * 4096 * 11008 + 2 * 4096) + 4096 = 6,607,343,616
  * parameters, and 32000 * 4096 more in its head: 6,738,415,616. Buffers: 2 * 64 float32: 512 bytes. */

@@ -1,9 +1,9 @@
-/* Mixtral, and Qwen's mixtures of experts (Qwen1.5 and Qwen2, Qwen3): Llama's layers with experts for their feed-forward
- * network. Two rows, because PEFT adapts Mixtral alone where nothing is named.
+/* Mixtral, and Qwen's mixtures of experts (Qwen1.5 and Qwen2, Qwen3): Llama's layers with experts for their
+ * feed-forward network. Two rows, because PEFT adapts Mixtral alone where nothing is named.
  *
- * Skeleton of the bare model, or ...ForCausalLM (transformers 5.23). The three differ by the names of their classes, the
- * order of their modules and: Qwen2 has biases and a gated shared expert, Qwen3 normalises queries and keys. A worked
- * number stands in experts.h. */
+ * Skeleton of the bare model, or ...ForCausalLM (transformers 5.23). The three differ by the names of their classes,
+ * the order of their modules and: Qwen2 has biases and a gated shared expert, Qwen3 normalises queries and keys. A
+ * worked number stands in experts.h. */
 #include "models/family.h"
 
 #include <stdio.h>
@@ -252,7 +252,8 @@ static void mixture_skeleton(struct skeleton_builder *builder, enum head head)
 
 /* -- the forward pass */
 
-/* The router: the weights of the experts that each token uses, [N, active]; the logits stay with the open frame, as the name `_`. */
+/* The router: the weights of the experts that each token uses, [N, active]; the logits stay with the open frame, as the
+ * name `_`. */
 static struct value *route(const struct forward_layer *layer, struct value *rows, struct value **ids)
 {
     const struct forward *f = layer->forward;

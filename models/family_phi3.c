@@ -2,8 +2,8 @@
  * perhaps a sliding window in every layer.
  *
  * Worked number: Phi-3-mini-4k has 2 * 32064 * 3072 parameters in its embedding and its head, 113,252,352 in each of 32
- * layers (9216 * 3072 + 3072^2 of attention, 16384 * 3072 + 3072 * 8192 of the feed-forward, 2 * 3072 of norms) and 3,072
- * in the last norm: 3,821,079,552. Buffers: 2 * 48 float32: 384 bytes. */
+ * layers (9216 * 3072 + 3072^2 of attention, 16384 * 3072 + 3072 * 8192 of the feed-forward, 2 * 3072 of norms) and
+ * 3,072 in the last norm: 3,821,079,552. Buffers: 2 * 48 float32: 384 bytes. */
 #include "models/family.h"
 
 #include <inttypes.h>
@@ -16,8 +16,8 @@
 
 /* -- the configuration */
 
-/* "su" and "yarn" are older names of longrope, whose tables follow the length of the sequence: the class computes them anew
- * at each pass. */
+/* "su" and "yarn" are older names of longrope, whose tables follow the length of the sequence: the class computes them
+ * anew at each pass. */
 static bool phi3_tables_follow(struct field_reader *reader)
 {
     static const char *const keys[] = {"rope_scaling", "rope_parameters"};

@@ -1,13 +1,14 @@
-/* T5 and its kin (T5 v1.1, Flan-T5): T5Model, and T5ForConditionalGeneration with its head (transformers 5.23). Encoder and
- * decoder share one embedding with the head, in this release also where a file has a head of its own (Flan-T5's own head is
- * not loaded then: 222,903,552 parameters of flan-t5-base, not 247,577,856); the first block of each has the table of relative positions for all.
+/* T5 and its kin (T5 v1.1, Flan-T5): T5Model, and T5ForConditionalGeneration with its head (transformers 5.23). Encoder
+ * and decoder share one embedding with the head, in this release also where a file has a head of its own (Flan-T5's own
+ * head is not loaded then: 222,903,552 parameters of flan-t5-base, not 247,577,856); the first block of each has the
+ * table of relative positions for all.
  *
- * Encoder and decoder get as many tokens each: in training the decoder reads the labels shifted by one, in inference the ids
- * that the encoder reads.
+ * Encoder and decoder get as many tokens each: in training the decoder reads the labels shifted by one, in inference
+ * the ids that the encoder reads.
  *
  * Worked number: t5-small has 32,128 * 512 = 16,449,536 parameters in its embedding, 6 * 3,147,776 + 256 + 512 in the
- * encoder, of which a block has 4 * 512 * 512 + 2 * 512 * 2048 + 2 * 512, and 6 * 4,196,864 + 256 + 512 in the decoder, whose
- * blocks attend to the encoder with 4 * 512 * 512 + 512 more: 60,506,624. */
+ * encoder, of which a block has 4 * 512 * 512 + 2 * 512 * 2048 + 2 * 512, and 6 * 4,196,864 + 256 + 512 in the decoder,
+ * whose blocks attend to the encoder with 4 * 512 * 512 + 512 more: 60,506,624. */
 #include "models/family.h"
 
 #include <inttypes.h>
@@ -184,8 +185,8 @@ static void t5_skeleton(struct skeleton_builder *builder, enum head head)
 
 /* -- the forward pass */
 
-/* _shift_right: what the decoder reads while it learns the labels. Where a label does not count the padding token, 0, is
- * read, which is known here of the padded batch without asking the labels. */
+/* _shift_right: what the decoder reads while it learns the labels. Where a label does not count the padding token, 0,
+ * is read, which is known here of the padded batch without asking the labels. */
 static struct value *labels_moved(const struct forward *f)
 {
     struct tape *tape = f->tape;

@@ -1,6 +1,6 @@
 /* VGG: timm's (1.0.31), plain stacks of 3 x 3 convolutions with rectifiers in place, whose first two linear layers are
- * convolutions of 7 x 7 and of 1 x 1. Not the variants with batch norms, nor images below the 224 pixels that leave 7 x 7
- * of them: timm would pool those upward.
+ * convolutions of 7 x 7 and of 1 x 1. Not the variants with batch norms, nor images below the 224 pixels that leave 7 x
+ * 7 of them: timm would pool those upward.
  *
  * Worked number: vgg16 has 14,714,688 parameters in its 13 convolutions, 512 * 4096 * 49 + 4096 = 102,764,544 and
  * 4096 * 4096 + 4096 = 16,781,312 in the two that follow, 4,097,000 in the classifier: 138,357,544. */

@@ -30,7 +30,8 @@ void field_fault(struct field_reader *reader, const char *key, const char *forma
     json_place_add(reader->path, pointer, reader->error);
 }
 
-/* The member under the name that the real class takes it by; *key becomes that name. Keys of inner objects have one name. */
+/* The member under the name that the real class takes it by; *key becomes that name. Keys of inner objects have one
+ * name. */
 static const struct json *member_look(const struct field_reader *reader, const char **key)
 {
     bool is_document = reader->parent == NULL;
@@ -85,8 +86,8 @@ static int64_t integer_checked(struct field_reader *reader, const char *key, con
     return number;
 }
 
-/* Whether the bytes of a model or of its runs follow from a field. The number of positions bounds a sequence, and decides sizes
- * only where there is a table of them. */
+/* Whether the bytes of a model or of its runs follow from a field. The number of positions bounds a sequence, and
+ * decides sizes only where there is a table of them. */
 static bool decides_size(const struct config *config, size_t offset)
 {
     switch (offset) {

@@ -1,4 +1,5 @@
-/* What the image families' forward passes share: convolutions, ReLUs in place, pooling. Not here: the order of layers. */
+/* What the image families' forward passes share: convolutions, ReLUs in place, pooling. Not here: the order of
+ * layers. */
 #include "models/forward.h"
 #include "models/module_visit.h"
 

@@ -1,5 +1,5 @@
-/* Parameters of a forward pass, by their paths. A pass asks for some hundred, one after another as the model lists them, so that
- * the next one is looked for behind the last one before it is looked up. */
+/* Parameters of a forward pass, by their paths. A pass asks for some hundred, one after another as the model lists
+ * them, so that the next one is looked for behind the last one before it is looked up. */
 #include "models/forward.h"
 
 #include <stdarg.h>

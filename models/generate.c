@@ -18,8 +18,8 @@ void name_hold(struct tape *tape, struct value **name, struct value *next)
 
 /* -- one pass of the model */
 
-/* A placed model: what it is fed goes to the model's device, from there its root's hook takes it to the main one, and what the model
- * returns comes back to the former. */
+/* A placed model: what it is fed goes to the model's device, from there its root's hook takes it to the main one, and
+ * what the model returns comes back to the former. */
 static struct value *model_run(struct generation *generation)
 {
     struct forward *forward = &generation->forward;
@@ -228,8 +228,8 @@ static struct value *greedy_run(struct generation *generation, struct value *pro
 
 /* -- the whole */
 
-/* Passes of a layer for one token: recorded, each takes some 20 KiB of a tape; where steps are told once, the replay of each
- * takes up to some microseconds. */
+/* Passes of a layer for one token: recorded, each takes some 20 KiB of a tape; where steps are told once, the replay of
+ * each takes up to some microseconds. */
 enum {
     RECORDED_PASSES_MAXIMUM = 1 << 17,
     REPLAYED_PASSES_MAXIMUM = 1 << 24,

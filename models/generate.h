@@ -9,16 +9,18 @@
 
 #include "models/forward.h"
 
-/* STATUS_INVALID, reason and remedy, where the model cannot generate so much, or not at all. repeats: steps are told once. */
+/* STATUS_INVALID, reason and remedy, where the model cannot generate so much, or not at all. repeats: steps are told
+ * once. */
 enum status_code generate_check(const struct config *config, const struct workload *workload, bool repeats,
                                 struct status *error);
 
-/* The most new tokens that a tape of the model holds (repeats: that a replay goes through in minutes), whatever its positions. */
+/* The most new tokens that a tape of the model holds (repeats: that a replay goes through in minutes), whatever its
+ * positions. */
 int64_t generate_tokens_maximum(const struct config *config, bool repeats);
 
 /* Builds the stages forward (the prefill) and generate (all that follows). forward->ids: the prompt, i64 [batch, seq].
- * Returns the sequences, held for the whole tape: i64 [batch, seq + new_tokens], or [batch, beams, seq + new_tokens] with
- * the best of an item first. */
+ * Returns the sequences, held for the whole tape: i64 [batch, seq + new_tokens], or [batch, beams, seq + new_tokens]
+ * with the best of an item first. */
 struct value *generate_build(const struct forward *forward);
 
 #endif

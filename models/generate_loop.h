@@ -25,8 +25,8 @@ struct value *token_run(struct generation *generation, struct value *ids);
 /* After how many steps they do the same again, as far as a cache says so. */
 int64_t generation_period(const struct generation *generation);
 
-/* A step has been built. Returns how many of those behind it are passed over because they are alike: the cache is then that of
- * the last of them. */
+/* A step has been built. Returns how many of those behind it are passed over because they are alike: the cache is then
+ * that of the last of them. */
 int64_t tokens_pass(struct generation *generation, struct tape_cycle *cycle, int64_t step);
 
 /* One more position for each row. */

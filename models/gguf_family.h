@@ -1,6 +1,6 @@
-/* GGUF families: what an architecture of GGUF is among ours. One row of a table says how its metadata become the keys of
- * a config.json, which the family then reads with its own checks and defaults, and what its tensors are called there.
- * Names and keys are those of llama.cpp's converter (package gguf 0.19.0). */
+/* GGUF families: what an architecture of GGUF is among ours. One row of a table says how its metadata become the keys
+ * of a config.json, which the family then reads with its own checks and defaults, and what its tensors are called
+ * there. Names and keys are those of llama.cpp's converter (package gguf 0.19.0). */
 #ifndef ASSAY_MODELS_GGUF_FAMILY_H
 #define ASSAY_MODELS_GGUF_FAMILY_H
 
@@ -59,8 +59,8 @@ const struct gguf_family *gguf_family_at(int index);
 /* Of a file's metadata; NULL where they have no architecture, or it is not known. */
 const struct gguf_family *gguf_family_of(const struct checkpoint *checkpoint);
 
-/* The configuration that a file's metadata and tensors say. STATUS_INVALID "FILE: cause; remedy" where its architecture is
- * not known, or where the family refuses what it says. */
+/* The configuration that a file's metadata and tensors say. STATUS_INVALID "FILE: cause; remedy" where its architecture
+ * is not known, or where the family refuses what it says. */
 enum status_code gguf_config(const struct checkpoint *checkpoint, const char *name, struct config *config,
                              struct status *error);
 

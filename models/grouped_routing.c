@@ -1,5 +1,5 @@
-/* Routing by groups, operation by operation as DeepseekV2TopkRouter and DeepseekV3TopkRouter write it. What they make on
- * the way to the mask of groups is taken and not written: one operation of ours makes the mask. */
+/* Routing by groups, operation by operation as DeepseekV2TopkRouter and DeepseekV3TopkRouter write it. What they make
+ * on the way to the mask of groups is taken and not written: one operation of ours makes the mask. */
 #include "models/grouped_routing.h"
 
 #include "models/module_visit.h"
@@ -19,8 +19,8 @@ static struct value *logits_make(const struct forward_layer *layer, struct value
     return tape_frame_close(tape, frame, tape_linear(tape, wide, weight, NULL));
 }
 
-/* The scores of the groups, best elements of each: topk and its sum, or with one max. Where a graph is made it keeps the
- * places of the best. */
+/* The scores of the groups, best elements of each: topk and its sum, or with one max. Where a graph is made it keeps
+ * the places of the best. */
 static void scores_take(struct tape *tape, int64_t rows, int64_t groups, int64_t best)
 {
     int64_t size[] = {rows, groups, best};

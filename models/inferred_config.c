@@ -1,5 +1,5 @@
-/* Inferred configuration: the rows of tensor_family against a header, and a document made of what they find. Not a guess at
- * weights: heads and what only a configuration says are assumptions, and called so. */
+/* Inferred configuration: the rows of tensor_family against a header, and a document made of what they find. Not a
+ * guess at weights: heads and what only a configuration says are assumptions, and called so. */
 #include "models/inferred_config.h"
 
 #include <inttypes.h>

@@ -13,9 +13,10 @@ struct inferred {
     int unstored_count; /* tensors of a pooler that the model has and the file has not */
 };
 
-/* Of the type that the name asks for (MODEL#TYPE, config_read_as), else of the one that has such tensors. What they do not tell has the default of the
- * real class. STATUS_INVALID where no family has such tensors, or several that differ have them: *error says what would help. That
- * every tensor is one of that model is not looked at here: checkpoint_check does that. */
+/* Of the type that the name asks for (MODEL#TYPE, config_read_as), else of the one that has such tensors. What they do
+ * not tell has the default of the real class. STATUS_INVALID where no family has such tensors, or several that differ
+ * have them: *error says what would help. That every tensor is one of that model is not looked at here:
+ * checkpoint_check does that. */
 enum status_code config_infer(const struct checkpoint *checkpoint, const char *name, struct config *config,
                               struct inferred *inferred, struct status *error);
 

@@ -43,8 +43,8 @@ void cache_drop(struct key_value_cache *cache);
 void cache_release(struct key_value_cache *cache);
 
 /* Takes the states of new tokens, [rows, key heads, new, head size], over into the cache of a layer and returns in
- * their place what attention reads: all tokens so far, of a static cache all of it; with a window those that are kept and
- * the new ones. */
+ * their place what attention reads: all tokens so far, of a static cache all of it; with a window those that are kept
+ * and the new ones. */
 void cache_update(struct key_value_cache *cache, int64_t layer, struct value **keys, struct value **values);
 
 /* So many tokens have been seen of which no pass was built; the tensors are already theirs (tape_cycle_turn). */

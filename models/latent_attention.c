@@ -82,7 +82,8 @@ static struct value *products_join(struct tape *tape, struct value *const a[2], 
     return tape_frame_close(tape, frame, (adds ? tape_add : tape_subtract)(tape, one, other));
 }
 
-/* apply_rotary_pos_emb_interleave of V3: even and odd elements, which leave as halves. even and odd keep their names. */
+/* apply_rotary_pos_emb_interleave of V3: even and odd elements, which leave as halves. even and odd keep their
+ * names. */
 static struct value *halves_turned(struct tape *tape, struct value *even, struct value *odd, struct value *cosine,
                                    struct value *sine)
 {

@@ -1,10 +1,10 @@
-/* Multi-head latent attention, as transformers 5.23 runs DeepSeek-V2 and V3: one row of config->latent numbers and one of
- * config->rotary_dim serve the keys and values of all heads. A cache keeps these two rows and no more; keys and values of
- * all tokens are made of them anew at every step, in memory that goes with the layer.
+/* Multi-head latent attention, as transformers 5.23 runs DeepSeek-V2 and V3: one row of config->latent numbers and one
+ * of config->rotary_dim serve the keys and values of all heads. A cache keeps these two rows and no more; keys and
+ * values of all tokens are made of them anew at every step, in memory that goes with the layer.
  *
- * Worked number, DeepSeek-V3 (61 layers, latent 512, rotary 64, 128 heads with keys of 192 and values of 128) in bfloat16:
- * a token occupies 61 * (512 + 64) * 2 = 70,272 bytes of cache. Its keys and values of all heads, which libraries keep that
- * expand first, are 61 * 128 * (192 + 128) * 2 = 4,997,120 bytes, 71 times as much. */
+ * Worked number, DeepSeek-V3 (61 layers, latent 512, rotary 64, 128 heads with keys of 192 and values of 128) in
+ * bfloat16: a token occupies 61 * (512 + 64) * 2 = 70,272 bytes of cache. Its keys and values of all heads, which
+ * libraries keep that expand first, are 61 * 128 * (192 + 128) * 2 = 4,997,120 bytes, 71 times as much. */
 #ifndef ASSAY_MODELS_LATENT_ATTENTION_H
 #define ASSAY_MODELS_LATENT_ATTENTION_H
 

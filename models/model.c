@@ -1,5 +1,5 @@
-/* Model: the places where a model may be, one after another, and a checkpoint beside its configuration. Not the readers of
- * what lies there. */
+/* Model: the places where a model may be, one after another, and a checkpoint beside its configuration. Not the readers
+ * of what lies there. */
 #include "models/model.h"
 
 #include <string.h>
@@ -22,8 +22,8 @@ static enum status_code model_settle(struct model *model, struct status *error)
     return code;
 }
 
-/* A head that is trained on a task, which no model here has, or the pooler that some of these classes leave out: what the model
- * is follows from the rest. */
+/* A head that is trained on a task, which no model here has, or the pooler that some of these classes leave out: what
+ * the model is follows from the rest. */
 static bool is_of_a_task(const struct finding *finding)
 {
     static const char *const heads[] = {"classifier.", "pre_classifier.", "score.", "qa_outputs.",

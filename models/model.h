@@ -31,9 +31,11 @@ struct model {
  * folder that holds these; a model file without a config.json, where its tensors alone say what the model is
  * (inferred_config.h);
  * 3. a name of the catalogue as people write it (config_find);
- * 4. a name on the Hugging Face hub: [hf://][OWNER/]NAME[@REVISION][/FILE], in its caches and then by the network (model_hub.h).
- * MODEL#TYPE: see config_read_as. config.name is the name in the catalogue, or what was typed. STATUS_INVALID with the nearest names where nothing is found,
- * and with the names that fit where several do; STATUS_IO where the hub could not be asked. The caller releases the model. */
+ * 4. a name on the Hugging Face hub: [hf://][OWNER/]NAME[@REVISION][/FILE], in its caches and then by the network
+ *   (model_hub.h).
+ * MODEL#TYPE: see config_read_as. config.name is the name in the catalogue, or what was typed. STATUS_INVALID with the
+ * nearest names where nothing is found, and with the names that fit where several do; STATUS_IO where the hub could not
+ * be asked. The caller releases the model. */
 enum status_code model_find(const struct model_places *places, const char *text, struct model *model,
                             struct status *error);
 
@@ -42,14 +44,15 @@ enum status_code model_find(const struct model_places *places, const char *text,
 enum status_code model_open(const struct model_places *places, const char *text, struct model *model,
                             struct status *unread, struct status *error);
 
-/* The configuration of a checkpoint that has none, and whether every tensor is one of that model. STATUS_INVALID where the
- * tensors do not say it. name may ask for a type, MODEL#TYPE. */
+/* The configuration of a checkpoint that has none, and whether every tensor is one of that model. STATUS_INVALID where
+ * the tensors do not say it. name may ask for a type, MODEL#TYPE. */
 enum status_code model_infer(const struct checkpoint *checkpoint, const char *name, struct model *model,
                              struct status *error);
 
 /* The skeleton of a workload, with the header's shapes in place of those that differ. What runs must agree with its
- * configuration: STATUS_INVALID where shapes differ and the workload does more than load (a vocabulary of another size is
- * no such difference: it is the configuration's that gives way). The caller releases the skeleton before the model. */
+ * configuration: STATUS_INVALID where shapes differ and the workload does more than load (a vocabulary of another size
+ * is no such difference: it is the configuration's that gives way). The caller releases the skeleton before the
+ * model. */
 enum status_code model_skeleton(const struct model *model, const struct workload *workload, struct skeleton *skeleton,
                                 struct status *error);
 

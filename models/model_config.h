@@ -6,8 +6,8 @@
 
 #include "models/model.h"
 
-/* The path of the config.json of what model_find finds for text. The errors are its own, and STATUS_INVALID where there is no
- * such file, as for a GGUF. */
+/* The path of the config.json of what model_find finds for text. The errors are its own, and STATUS_INVALID where there
+ * is no such file, as for a GGUF. */
 enum status_code model_config_path(const struct model_places *places, const char *text, char path[PATH_MAX],
                                    struct status *error);
 

@@ -1,4 +1,5 @@
-/* Model shelf: rows of skeletons, each of a model that several rows may share. One lock for all: under it a row is found or made. */
+/* Model shelf: rows of skeletons, each of a model that several rows may share. One lock for all: under it a row is
+ * found or made. */
 #include "models/model_shelf.h"
 
 #include <pthread.h>

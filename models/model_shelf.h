@@ -1,5 +1,6 @@
-/* Model shelf: models and their skeletons, for many cases of few models. What was read and built for one case lies ready for the
- * next, as long as it is among those that were used last: a list of cases of any length takes a bounded amount of memory.
+/* Model shelf: models and their skeletons, for many cases of few models. What was read and built for one case lies
+ * ready for the next, as long as it is among those that were used last: a list of cases of any length takes a bounded
+ * amount of memory.
  *
  * Any thread may take and give back. What is taken is only read. */
 #ifndef ASSAY_MODELS_MODEL_SHELF_H

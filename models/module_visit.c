@@ -12,8 +12,8 @@ static bool is_placed(const struct forward *forward)
     return forward->placement != NULL && forward->placement->hooks;
 }
 
-/* A tensor where its module runs, from the host, or from the disk by way of the host. *passing: what came by the host before it, which
- * keeps its name until the next one is there. */
+/* A tensor where its module runs, from the host, or from the disk by way of the host. *passing: what came by the host
+ * before it, which keeps its name until the next one is there. */
 static struct value *tensor_bring(const struct forward *forward, int tensor, struct value **passing)
 {
     const struct placement *placement = forward->placement;
@@ -154,8 +154,8 @@ int module_device(const struct forward *forward)
     return is_there ? placement->keeps[first] : placement->main;
 }
 
-/* Every place of the context that names `from` names `to` then. A context is a struct of pointers and numbers, and a pointer
- * is found in it by its value. */
+/* Every place of the context that names `from` names `to` then. A context is a struct of pointers and numbers, and a
+ * pointer is found in it by its value. */
 static void context_rename(unsigned char *context, int bytes, const struct value *from, struct value *to)
 {
     for (int at = 0; at + (int)sizeof to <= bytes; at += (int)sizeof to) {

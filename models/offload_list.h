@@ -1,8 +1,9 @@
 /* Offload list: the tensors of a model as an offload folder names them, and where in its files their bytes are.
  *
- * disk_offload writes model.state_dict(): parameters and persistent buffers under the model's own names, tied ones under each of
- * their names. So a tensor is looked for in the files under every name that they may have for it (checkpoint_names.h), a tied
- * one that is stored once has the bytes of the other, and experts that are stored one by one are put together. */
+ * disk_offload writes model.state_dict(): parameters and persistent buffers under the model's own names, tied ones
+ * under each of their names. So a tensor is looked for in the files under every name that they may have for it
+ * (checkpoint_names.h), a tied one that is stored once has the bytes of the other, and experts that are stored one by
+ * one are put together. */
 #ifndef ASSAY_MODELS_OFFLOAD_LIST_H
 #define ASSAY_MODELS_OFFLOAD_LIST_H
 
@@ -27,8 +28,8 @@ struct offload_list {
     int unused_count;
 };
 
-/* Of a model with a configuration. checkpoint: NULL where there is none; it outlives the list. head HEAD_DEFAULT: the one that
- * its files have, else that of its task. */
+/* Of a model with a configuration. checkpoint: NULL where there is none; it outlives the list. head HEAD_DEFAULT: the
+ * one that its files have, else that of its task. */
 enum status_code offload_list_make(const struct model *model, enum head head, struct offload_list *list,
                                    struct status *error);
 

@@ -1,9 +1,9 @@
 /* Place text: how a case says where the parts of its model lie, as suites write it (`place`).
  *
- * "[STRATEGY:]DEVICE=SIZE,...[,offload-buffers]" is a device map that is planned from budgets, as accelerate does it from
- * max_memory: "0=300MB,cpu=1GB", "sequential:0=300MB,1=200MB,cpu=1GB,offload-buffers". "cpu-offload" and "disk-offload" are
- * accelerate's functions of these names: everything is kept there, and runs on device 0. A GPU has a budget always: a list of
- * YAML without quotes takes a text apart at its commas, and a part without one is refused. */
+ * "[STRATEGY:]DEVICE=SIZE,...[,offload-buffers]" is a device map that is planned from budgets, as accelerate does it
+ * from max_memory: "0=300MB,cpu=1GB", "sequential:0=300MB,1=200MB,cpu=1GB,offload-buffers". "cpu-offload" and
+ * "disk-offload" are accelerate's functions of these names: everything is kept there, and runs on device 0. A GPU has a
+ * budget always: a list of YAML without quotes takes a text apart at its commas, and a part without one is refused. */
 #ifndef ASSAY_MODELS_PLACE_TEXT_H
 #define ASSAY_MODELS_PLACE_TEXT_H
 

@@ -87,7 +87,8 @@ int placement_twin(const struct placement *placement, int tensor)
 
 /* -- the map */
 
-/* Entries by module and by tensor: the place, or -1. By module: whether the map has it as a key, whether it has a state. */
+/* Entries by module and by tensor: the place, or -1. By module: whether the map has it as a key, whether it has a
+ * state. */
 struct assignment {
     int *of_module, *of_tensor;
     bool *named, *has_state;
@@ -198,8 +199,9 @@ static void states_find(const struct skeleton *skeleton, bool *below)
     }
 }
 
-/* A module has a hook if the map names it, or if one above it is named and it has a state: attach_execution_device_hook. Where the
- * one above is offloaded, a module with any tensor of its own has one, too: attach_align_device_hook. */
+/* A module has a hook if the map names it, or if one above it is named and it has a state:
+ * attach_execution_device_hook. Where the one above is offloaded, a module with any tensor of its own has one, too:
+ * attach_align_device_hook. */
 static void modules_place(const struct placement_plan *plan, struct placement *placement,
                           const struct assignment *assigned)
 {

@@ -1,14 +1,16 @@
 /* Placement: where each tensor of a model is kept and where each module runs, as accelerate's dispatch_model does it.
  *
- * A device map gives modules to places. A module on a device is kept and runs there; one on the host or the disk is kept there
- * and runs on the main device, to which each of its modules that owns tensors brings them for the time of its own forward
- * pass. Where a module runs, the arguments of its call are moved to (AlignDevicesHook); a module that no key of the map
- * covers has no hook, and runs where its arguments are. Source: accelerate 1.15, big_modeling.py and hooks.py.
+ * A device map gives modules to places. A module on a device is kept and runs there; one on the host or the disk is
+ * kept there and runs on the main device, to which each of its modules that owns tensors brings them for the time of
+ * its own forward pass. Where a module runs, the arguments of its call are moved to (AlignDevicesHook); a module that
+ * no key of the map covers has no hook, and runs where its arguments are. Source: accelerate 1.15, big_modeling.py and
+ * hooks.py.
  *
- * Buffers of offloaded modules stay on the main device unless offload_buffers is set; those that are not in the state dict
- * stay there always. The state dict keeps its copy of the others: such a buffer lies in two places.
- * Tied tensors lie once in each place that the map gives them. An offloaded one whose twin lies where its module runs is not
- * brought from the host: the twin is used (tied_params_map). Two devices it cannot be given: retie_parameters makes one of them. If the main device is the host, what the map gives to the host is not offloaded. */
+ * Buffers of offloaded modules stay on the main device unless offload_buffers is set; those that are not in the state
+ * dict stay there always. The state dict keeps its copy of the others: such a buffer lies in two places.
+ * Tied tensors lie once in each place that the map gives them. An offloaded one whose twin lies where its module runs
+ * is not brought from the host: the twin is used (tied_params_map). Two devices it cannot be given: retie_parameters
+ * makes one of them. If the main device is the host, what the map gives to the host is not offloaded. */
 #ifndef ASSAY_MODELS_PLACEMENT_H
 #define ASSAY_MODELS_PLACEMENT_H
 
@@ -38,7 +40,8 @@ struct placement_entry {
 enum placement_form {
     PLACEMENT_DISPATCH, /* dispatch_model */
     PLACEMENT_FORCED,   /* the same with force_hooks: one device has hooks, too */
-    PLACEMENT_OFFLOAD /* cpu_offload and disk_offload: hooks are where tensors are; the map gives "" to the host or the disk */
+    /* cpu_offload and disk_offload: hooks are where tensors are; the map gives "" to the host or the disk */
+    PLACEMENT_OFFLOAD
 };
 
 struct placement_plan {

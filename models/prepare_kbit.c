@@ -1,5 +1,5 @@
-/* prepare_model_for_kbit_training: copies in float32 in the place of 16-bit parameters. Not what layers compute with them:
- * forward.c. */
+/* prepare_model_for_kbit_training: copies in float32 in the place of 16-bit parameters. Not what layers compute with
+ * them: forward.c. */
 #include "models/prepare_kbit.h"
 
 /* A copy of the parameter in dtype, which takes its place, also for those that are tied to it. */

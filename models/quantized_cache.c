@@ -1,4 +1,5 @@
-/* Quantised key-value caches: when states are quantised, read and quantised again. Not how: harness/tape/quantized_states.c.
+/* Quantised key-value caches: when states are quantised, read and quantised again. Not how:
+ * harness/tape/quantized_states.c.
  */
 #include "models/quantized_cache.h"
 
@@ -105,7 +106,8 @@ static struct value *states_ordered(struct tape *tape, struct value *states, str
     return tape_frame_close(tape, frame, made);
 }
 
-/* What beams have changed since the states were quantised (NULL: nothing): both are there in order before either goes. */
+/* What beams have changed since the states were quantised (NULL: nothing): both are there in order before either
+ * goes. */
 static void pending_apply(struct tape *tape, struct value *order, struct value **keys, struct value **values)
 {
     if (order == NULL) {

@@ -1,7 +1,7 @@
 /* Quantised key-value cache: transformers' QuantizedCache, layer by layer.
  *
- * What attention reads is always there as a whole in the dtype of the model, made anew for every layer and token; what is
- * quantised is what stays in between.
+ * What attention reads is always there as a whole in the dtype of the model, made anew for every layer and token; what
+ * is quantised is what stays in between.
  *   fp8         every token's codes are appended, so that all codes are there twice for a moment.
  *   int4, int2  the prompt is quantised; later tokens wait in the dtype of the model until there are 128 of them, the
  *               residual length, then everything is quantised anew.
@@ -23,7 +23,8 @@ void quantized_cache_update(struct key_value_cache *cache, struct cache_layer *l
 void quantized_cache_drop(struct tape *tape, struct cache_layer *layer);
 /* cache_pass of a layer: of integers a whole number of residuals. */
 void quantized_cache_pass(struct cache_layer *layer, int64_t tokens);
-/* cache_reorder of a layer: of fp8 the codes; of integers the residual, and the order is kept until the rest is read. */
+/* cache_reorder of a layer: of fp8 the codes; of integers the residual, and the order is kept until the rest is
+ * read. */
 void quantized_cache_reorder(struct tape *tape, struct cache_layer *layer, struct value *ids);
 
 #endif

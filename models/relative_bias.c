@@ -1,5 +1,5 @@
-/* Learned biases by distance: buckets with what transformers takes on its way to them, and the mask that they become. The
- * tensors in between are taken and not written: one operation of ours makes the buckets. */
+/* Learned biases by distance: buckets with what transformers takes on its way to them, and the mask that they become.
+ * The tensors in between are taken and not written: one operation of ours makes the buckets. */
 #include "models/relative_bias.h"
 
 /* next takes the place of a tensor that goes. */

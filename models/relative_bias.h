@@ -1,7 +1,7 @@
 /* Biases of attention by distance that are learned: T5's, one number for each bucket and head.
  *
- * Worked number: t5-small over 512 tokens: 512 * 512 buckets of int64, 2,097,152 bytes, and 8 heads of float32 for each,
- * 8,388,608 bytes, which all layers of a stack share; attention that takes a mask copies them for every layer. */
+ * Worked number: t5-small over 512 tokens: 512 * 512 buckets of int64, 2,097,152 bytes, and 8 heads of float32 for
+ * each, 8,388,608 bytes, which all layers of a stack share; attention that takes a mask copies them for every layer. */
 #ifndef ASSAY_MODELS_RELATIVE_BIAS_H
 #define ASSAY_MODELS_RELATIVE_BIAS_H
 

@@ -9,8 +9,8 @@
  * float32 whatever the model's dtype, because angles need it. */
 void rotary_buffers(struct skeleton_builder *builder, const char *name, int64_t dim, double theta);
 
-/* layer->cosine and ->sine: of position * frequency, [1 or B, 1, S, dim] in the dtype of like; made without gradients from
- * the buffer below root ("rotary_emb.inv_freq"). positions: i64 [1 or B, S]. They belong to the open frame. */
+/* layer->cosine and ->sine: of position * frequency, [1 or B, 1, S, dim] in the dtype of like; made without gradients
+ * from the buffer below root ("rotary_emb.inv_freq"). positions: i64 [1 or B, S]. They belong to the open frame. */
 void rotary_make(struct forward_layer *layer, const char *root, const char *buffer, struct value *like,
                  struct value *positions);
 

@@ -9,7 +9,8 @@
 #include "models/skeleton.h"
 
 /* Makes the model's own document that of its saved form: the type of the tensors, the class that they are of, and no
- * quantization, for they are not quantized. timm's has no class. *dequantized: whether it spoke of one. STATUS_OUT_OF_MEMORY. */
+ * quantization, for they are not quantized. timm's has no class. *dequantized: whether it spoke of one.
+ * STATUS_OUT_OF_MEMORY. */
 enum status_code saved_config_make(struct json *document, const struct skeleton *skeleton, enum dtype precision,
                                    bool *dequantized, struct status *error);
 

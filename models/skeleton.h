@@ -1,11 +1,11 @@
 /* Skeleton: every module, parameter and buffer of a model, in registration order, with the framework's own names.
  *
  * Nothing is allocated on a device. `modules` has every module of the real class, those without tensors too (dropouts,
- * activation functions, pooling), in the order of named_modules(): parents before their children. No class that is modelled
- * has one module object under two paths. `tensors` is in registration order, which is that of the state dict: for each
- * module its own parameters, its own buffers, then its children. (named_parameters() is the same order without the
- * buffers; it is the order of the optimizer.) `load_order` is the order in which module.to(device) moves them: for each
- * module its children first, then its own parameters, then its own buffers. Paths equal the keys of the real state
+ * activation functions, pooling), in the order of named_modules(): parents before their children. No class that is
+ * modelled has one module object under two paths. `tensors` is in registration order, which is that of the state dict:
+ * for each module its own parameters, its own buffers, then its children. (named_parameters() is the same order without
+ * the buffers; it is the order of the optimizer.) `load_order` is the order in which module.to(device) moves them: for
+ * each module its children first, then its own parameters, then its own buffers. Paths equal the keys of the real state
  * dict, plus the non-persistent buffers. */
 #ifndef ASSAY_MODELS_SKELETON_H
 #define ASSAY_MODELS_SKELETON_H
@@ -75,9 +75,9 @@ struct skeleton {
  * ResNets and ViT for classification have). STATUS_OVERFLOW where sizes do not fit. */
 enum status_code skeleton_build(const struct config *config, enum head head, struct skeleton *skeleton,
                                 struct status *error);
-/* The same with the LoRA adapters that a workload asks for (lora_rank, lora_targets), behind the model's own tensors: the
- * tensors of the model keep their paths, an adapter's is LORA_PATH of its layer's path and "A" or "B", and ".weight".
- * STATUS_INVALID for a model that PEFT has no targets for. */
+/* The same with the LoRA adapters that a workload asks for (lora_rank, lora_targets), behind the model's own tensors:
+ * the tensors of the model keep their paths, an adapter's is LORA_PATH of its layer's path and "A" or "B", and
+ * ".weight". STATUS_INVALID for a model that PEFT has no targets for. */
 #define LORA_PATH "base_model.model.%s.lora_%s.default"
 enum status_code skeleton_build_adapted(const struct config *config, enum head head, int64_t lora_rank,
                                         enum lora_targets lora_targets, struct skeleton *skeleton,

@@ -32,8 +32,8 @@ int builder_block(struct skeleton_builder *builder, int parent, const char *name
 /* The same, named by a number: an element of a list. */
 int builder_element(struct skeleton_builder *builder, int parent, int64_t number, const char *class_name);
 
-/* A module without tensors, which only a walk over the modules meets; and two kinds of it: the activation function of the
- * configuration, and a dropout, which is there whatever its probability is. */
+/* A module without tensors, which only a walk over the modules meets; and two kinds of it: the activation function of
+ * the configuration, and a dropout, which is there whatever its probability is. */
 void builder_silent(struct skeleton_builder *builder, int parent, const char *name, const char *class_name);
 void builder_activation(struct skeleton_builder *builder, int parent, const char *name);
 void builder_dropout(struct skeleton_builder *builder, int parent, const char *name);
@@ -66,7 +66,8 @@ void builder_buffer(struct skeleton_builder *builder, const char *name, const st
 /* The tensor shares the storage of an earlier one of the same shape. Nothing happens where either is -1. */
 void builder_tie(struct skeleton_builder *builder, int tensor, int owner);
 
-/* The parameter is of all routed experts of a layer, the first dimension being theirs. Nothing happens where it is -1. */
+/* The parameter is of all routed experts of a layer, the first dimension being theirs. Nothing happens where it
+ * is -1. */
 void builder_routed(struct skeleton_builder *builder, int tensor);
 
 /* Modules that several families share; each gives the index of the weight (-1 after a failure).

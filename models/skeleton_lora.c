@@ -2,8 +2,8 @@
  * matrices: A [rank, inputs] and B [outputs, rank]. They stand behind the model's own tensors, because the model is
  * where it will be when get_peft_model adds them. Not here: what they compute (forward.c).
  *
- * Worked number: gpt2 with rank 8 has 12 * 8 * (768 + 2304) = 294,912 of their elements, in float32 whatever the model's
- * dtype (autocast_adapter_dtype): 1,179,648 bytes. */
+ * Worked number: gpt2 with rank 8 has 12 * 8 * (768 + 2304) = 294,912 of their elements, in float32 whatever the
+ * model's dtype (autocast_adapter_dtype): 1,179,648 bytes. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -24,8 +24,9 @@ struct expert_part {
 
 enum { EXPERTS_ALL = -1 };
 
-/* The name under which files of a family (by its name, as in family.h) keep a part of the joined tensor at path; part.part_count
- * and part.expert EXPERTS_ALL are not looked at. False: path is no joined tensor of experts, or the name does not fit. */
+/* The name under which files of a family (by its name, as in family.h) keep a part of the joined tensor at path;
+ * part.part_count and part.expert EXPERTS_ALL are not looked at. False: path is no joined tensor of experts, or the
+ * name does not fit. */
 bool expert_part_saved_name(const char *family, const char *path, struct expert_part part, char *name,
                             size_t name_bytes);
 
@@ -38,12 +39,12 @@ int64_t expert_part_total(const struct skeleton_tensor *joined, struct expert_pa
 /* What a stored name is a part of: the path of the joined tensor, written to path. False: it is no expert's. */
 bool expert_part_read(const char *name, char *path, size_t path_bytes, struct expert_part *part);
 
-/* The name of another part of the same tensor as name is, which expert_part_read knows: part.expert and part.part. False
- * where it does not fit. */
+/* The name of another part of the same tensor as name is, which expert_part_read knows: part.expert and part.part.
+ * False where it does not fit. */
 bool expert_part_name(const char *name, struct expert_part part, char *other, size_t other_bytes);
 
-/* How a part of a joined tensor [E, part_count * R, C] is stored, written to shape: [R, C], or [E, R, C] of all experts. The
- * rank. */
+/* How a part of a joined tensor [E, part_count * R, C] is stored, written to shape: [R, C], or [E, R, C] of all
+ * experts. The rank. */
 int expert_part_shape(const struct skeleton_tensor *joined, struct expert_part part, int64_t shape[3]);
 
 #endif

@@ -1,4 +1,5 @@
-/* T5Stack: the blocks of encoder and decoder, operation by operation. Not here: the configuration, the skeleton, the head. */
+/* T5Stack: the blocks of encoder and decoder, operation by operation. Not here: the configuration, the skeleton, the
+ * head. */
 #include "models/t5_stack.h"
 
 #include <stdio.h>
@@ -6,8 +7,8 @@
 #include "models/module_visit.h"
 #include "models/relative_bias.h"
 
-/* What a block reads besides its input. The biases are NULL in the first block of a stack, which makes them and hands them
- * on by name. */
+/* What a block reads besides its input. The biases are NULL in the first block of a stack, which makes them and hands
+ * them on by name. */
 struct t5_layer {
     struct forward_layer layer;
     bool decodes;
@@ -199,8 +200,8 @@ static struct value *clamped(struct tape *tape, struct value *hidden)
     return hidden;
 }
 
-/* A block returns the biases that it was given: of a block on another device its own copies, which the next one gets. When a
- * checkpointed block is run again, the stack that had the name is gone. */
+/* A block returns the biases that it was given: of a block on another device its own copies, which the next one gets.
+ * When a checkpointed block is run again, the stack that had the name is gone. */
 static void bias_return(struct tape *tape, struct value **name, struct value *given)
 {
     if (!tape_recomputes(tape) && given != NULL && given != *name) {

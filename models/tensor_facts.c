@@ -1,5 +1,5 @@
-/* Tensor facts: sizes, counts and presence of tensors into keys of a configuration. Nothing here knows a model by name; what is
- * special to a kind of attention is a kind of heads in the table. */
+/* Tensor facts: sizes, counts and presence of tensors into keys of a configuration. Nothing here knows a model by name;
+ * what is special to a kind of attention is a kind of heads in the table. */
 #include "models/tensor_facts.h"
 
 #include <stdio.h>
@@ -193,9 +193,10 @@ static bool fact_add(const struct tensor_place *place, const struct tensor_fact 
     return false;
 }
 
-/* Latent attention. With h heads of n elements without and r with positions, and v of a value: queries are h (n + r) wide, what
- * the latent becomes is h (n + v), the output's input h v, and r is what the first product makes beside the latent. So h r = queries -
- * (latent's - output's), and the rest follows. Worked, DeepSeek-V2-Lite: 3,072 - (4,096 - 2,048) = 1,024 = 16 * 64. */
+/* Latent attention. With h heads of n elements without and r with positions, and v of a value: queries are h (n + r)
+ * wide, what the latent becomes is h (n + v), the output's input h v, and r is what the first product makes beside the
+ * latent. So h r = queries - (latent's - output's), and the rest follows. Worked, DeepSeek-V2-Lite: 3,072 - (4,096 -
+ * 2,048) = 1,024 = 16 * 64. */
 static bool latent_add(const struct tensor_place *place, struct tensor_heads_found *heads, struct json *document)
 {
     int64_t latent = size_of(place, "layers.0.self_attn.kv_a_layernorm.weight", 0);

@@ -1,4 +1,5 @@
-/* Tensor facts: what the rows of tensor_family find in a header, as members of a configuration. Which row fits is for the caller. */
+/* Tensor facts: what the rows of tensor_family find in a header, as members of a configuration. Which row fits is for
+ * the caller. */
 #ifndef ASSAY_MODELS_TENSOR_FACTS_H
 #define ASSAY_MODELS_TENSOR_FACTS_H
 

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Names of tensors are those behind the prefix of the model's own part; those with '/' in front stand beside it. '#' is the
- * number of a layer, '@' that of the first layer with experts and '~' that of the first without (TENSOR_EXPERTS, TENSOR_DENSE). A
- * fact whose tensor is not there says nothing, but PRESENT, ABSENT and SIZE_ELSE. */
+/* Names of tensors are those behind the prefix of the model's own part; those with '/' in front stand beside it. '#' is
+ * the number of a layer, '@' that of the first layer with experts and '~' that of the first without (TENSOR_EXPERTS,
+ * TENSOR_DENSE). A fact whose tensor is not there says nothing, but PRESENT, ABSENT and SIZE_ELSE. */
 #define TENSOR_LAYER   "layers.#.input_layernorm.weight"
 #define TENSOR_EXPERTS "layers.#.mlp.gate.weight"
 #define TENSOR_DENSE   "layers.#.mlp.gate_proj.weight"
@@ -35,8 +35,8 @@ struct tensor_fact {
     const char *text;
 };
 
-/* Where the number of heads comes from. Elements of a head that no tensor tells are assumed: usual, or 128 where usual is 0 and
- * the model is at least wide_from wide, else 64; halved until they divide the queries and the keys. */
+/* Where the number of heads comes from. Elements of a head that no tensor tells are assumed: usual, or 128 where usual
+ * is 0 and the model is at least wide_from wide, else 64; halved until they divide the queries and the keys. */
 enum tensor_heads_kind {
     HEADS_PLAIN,
     HEADS_REST,    /* keys has the queries too, and as many values */

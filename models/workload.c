@@ -44,8 +44,8 @@ static enum status_code checkpoint_check(const char *text, struct status *error)
     return code;
 }
 
-/* names: of values first to count - 1; NULL for a count, whose lowest value is first, and for a text, which check looks at. The
- * size is that of the member. */
+/* names: of values first to count - 1; NULL for a count, whose lowest value is first, and for a text, which check looks
+ * at. The size is that of the member. */
 static const struct field_row {
     const char *key;
     enum workload_field_kind kind;

@@ -21,7 +21,8 @@ enum precision {
 };
 /* How keys and values are kept while generating: grown by copying, or allocated once for prompt and new tokens. */
 enum cache { CACHE_DYNAMIC, CACHE_STATIC, CACHE_COUNT };
-/* How a dynamic cache is stored: in the dtype of the keys, or as transformers' QuantizedCache does (quantized_cache.h). */
+/* How a dynamic cache is stored: in the dtype of the keys, or as transformers' QuantizedCache does
+ * (quantized_cache.h). */
 enum cache_dtype { CACHE_DTYPE_AUTO, CACHE_DTYPE_FP8, CACHE_DTYPE_INT4, CACHE_DTYPE_INT2, CACHE_DTYPE_COUNT };
 enum quantize { QUANTIZE_LINEAR, QUANTIZE_ALL, QUANTIZE_COUNT }; /* what int8, int4 and fp8 store so: quantization.h */
 enum attention { ATTENTION_SDPA, ATTENTION_EAGER, ATTENTION_NATIVE, ATTENTION_COUNT };
@@ -41,7 +42,8 @@ enum optimizer {
 enum loss { LOSS_COMPOSED, LOSS_FUSED, LOSS_COUNT };
 enum lora_targets { LORA_TARGETS_ATTENTION, LORA_TARGETS_LINEAR, LORA_TARGETS_COUNT };
 enum logits { LOGITS_ALL, LOGITS_LAST, LOGITS_COUNT };
-/* How the batch is found, from the one of the case on: by accelerate's rule up to 1.8, that since 1.9, or bisection (batch_search.h). */
+/* How the batch is found, from the one of the case on: by accelerate's rule up to 1.8, that since 1.9, or bisection
+ * (batch_search.h). */
 enum find_batch { FIND_BATCH_NONE, FIND_BATCH_HALVE, FIND_BATCH_NINE_TENTHS, FIND_BATCH_BISECT, FIND_BATCH_COUNT };
 enum head { HEAD_DEFAULT, HEAD_BARE, HEAD_LM, HEAD_COUNT }; /* default: bare for load, lm otherwise */
 
@@ -77,8 +79,8 @@ struct workload {
 
 /* The fields in the order of a case's identity; X(NAME, member of struct workload). The member's name is its key in
  * suites and records and its option on a command line. A field of the enumerations above has a row of names in
- * workload.c, a count is an int64_t, a switch a bool, a text a const char *. Whether a field says something about a case may depend on those
- * above it, and on the head, which stays the last. */
+ * workload.c, a count is an int64_t, a switch a bool, a text a const char *. Whether a field says something about a
+ * case may depend on those above it, and on the head, which stays the last. */
 #define WORKLOAD_FIELD_TABLE(X)                                                                                        \
     X(MODE, mode)                                                                                                      \
     X(PRECISION, precision)                                                                                            \
@@ -140,11 +142,12 @@ const char *head_name(enum head head);
 
 /* The defaults of a mode: float32 (quantised: linear), batch 1, seq 128, sdpa, adamw-fused when training, no
  * adapters, 1 micro-batch; all logits,
- * but the last alone when generating, as transformers does; 32 new tokens, a dynamic cache in the dtype of the keys, 1 beam. */
+ * but the last alone when generating, as transformers does; 32 new tokens, a dynamic cache in the dtype of the keys, 1
+ * beam. */
 struct workload workload_default(enum mode mode);
 
-/* A field in an error, in the words of the one who reads it (status.h; error NULL: of a suite). By value, so that it can stand
- * among the arguments of status_set. */
+/* A field in an error, in the words of the one who reads it (status.h; error NULL: of a suite). By value, so that it
+ * can stand among the arguments of status_set. */
 struct workload_words {
     char text[64];
 };

@@ -1,4 +1,5 @@
-/* Workload aliases: the table. A word stands here where those who write it mean one value; "amp" and "mixed" may be two, and are refused. */
+/* Workload aliases: the table. A word stands here where those who write it mean one value; "amp" and "mixed" may be
+ * two, and are refused. */
 #include "models/workload_alias.h"
 
 #include <ctype.h>

@@ -25,7 +25,8 @@ static inline bool precision_is_amp(enum precision precision)
 /* The workload with what the model does not take left out. */
 struct workload workload_as_taken(const struct config *config, const struct workload *workload);
 
-/* forward's config, skeleton, workload and placement are set, the rest is zero. build_release follows, also on failure. */
+/* forward's config, skeleton, workload and placement are set, the rest is zero. build_release follows, also on
+ * failure. */
 enum status_code build_open(struct build *build, struct tape *tape, struct status *error);
 void build_release(struct build *build);
 

@@ -57,8 +57,8 @@ static enum status_code chain_check(const struct chain_plan *plan, struct status
 
 /* -- who is where */
 
-/* module.to(place): tensor by tensor, each in its new place before it leaves the old one. A tied one goes once, at the first of its
- * names; the others name it anew at their own turn. */
+/* module.to(place): tensor by tensor, each in its new place before it leaves the old one. A tied one goes once, at the
+ * first of its names; the others name it anew at their own turn. */
 static void model_move(struct chain *chain, int link, int place)
 {
     struct tape *tape = chain->tape;

@@ -1,4 +1,5 @@
-/* Loading on a tape: every tensor of the skeleton where it is kept, with the numbers that a real initialisation gives it. */
+/* Loading on a tape: every tensor of the skeleton where it is kept, with the numbers that a real initialisation gives
+ * it. */
 #include <math.h>
 
 #include "models/prepare_kbit.h"
@@ -52,8 +53,8 @@ static bool tensor_learns(const struct build *build, const struct skeleton_tenso
     return learns && !tensor->is_buffer && (tensor->is_adapter || workload->lora_rank == 0);
 }
 
-/* The tape's own place becomes that in which the tensor is made: where it is kept or the state dict has it, or the host for what
- * goes to the disk. Returns the one before. */
+/* The tape's own place becomes that in which the tensor is made: where it is kept or the state dict has it, or the host
+ * for what goes to the disk. Returns the one before. */
 static int tensor_place_open(struct build *build, int index)
 {
     const struct placement *placement = build->forward.placement;

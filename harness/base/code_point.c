@@ -1,4 +1,5 @@
-/* Code point: a strict decoder of UTF-8, its encoder and two ranges of characters. Not an escaper: each format has its own. */
+/* Code point: a strict decoder of UTF-8, its encoder and two ranges of characters. Not an escaper: each format has its
+ * own. */
 #include "harness/base/code_point.h"
 
 size_t code_point_expect(const char *bytes, size_t count)

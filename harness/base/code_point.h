@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How many bytes the UTF-8 character takes that begins with these, at least one; 0: none begins so. What is overlong, half
- * of a pair of UTF-16 or beyond U+10FFFF is none. No byte behind the first wrong one is looked at, so that a text which
- * ends with a zero byte may be said to have more bytes than it has. */
+/* How many bytes the UTF-8 character takes that begins with these, at least one; 0: none begins so. What is overlong,
+ * half of a pair of UTF-16 or beyond U+10FFFF is none. No byte behind the first wrong one is looked at, so that a text
+ * which ends with a zero byte may be said to have more bytes than it has. */
 size_t code_point_expect(const char *bytes, size_t count);
 
 /* The bytes of the character that a text of `left` bytes starts with; 0: none that is whole. */
@@ -39,8 +39,8 @@ int code_point_count(const char *text, size_t length);
 /* Blanks and what ends a line: ' ', tab, U+2028 and the like. */
 bool code_point_is_space(uint32_t point);
 
-/* Not seen on paper, but acts: control characters (U+009B begins a command of a terminal as ESC [ does), marks that reorder
- * or hide text (U+202E, U+200B), what is no character. */
+/* Not seen on paper, but acts: control characters (U+009B begins a command of a terminal as ESC [ does), marks that
+ * reorder or hide text (U+202E, U+200B), what is no character. */
 bool code_point_is_hidden(uint32_t point);
 
 #endif

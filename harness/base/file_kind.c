@@ -1,5 +1,5 @@
-/* File kind: one row for each, by its signature. What has none (UTF-16 without a mark, a model in safetensors, a page) has a
- * few lines of its own. No reader of any of these formats. */
+/* File kind: one row for each, by its signature. What has none (UTF-16 without a mark, a model in safetensors, a page)
+ * has a few lines of its own. No reader of any of these formats. */
 #include "harness/base/file_kind.h"
 
 #include <stdbool.h>

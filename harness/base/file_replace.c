@@ -1,5 +1,5 @@
-/* File replace: a nameless file (or one with a name of its own), written in pieces, synchronised, and moved to its name. Not a writer that
- * appends: earlier lines of records are never rewritten (harness/record). */
+/* File replace: a nameless file (or one with a name of its own), written in pieces, synchronised, and moved to its
+ * name. Not a writer that appends: earlier lines of records are never rewritten (harness/record). */
 #include "harness/base/file_replace.h"
 
 #include <errno.h>
@@ -137,8 +137,8 @@ static int beside_open(struct beside *beside)
     return cause;
 }
 
-/* The permissions of the file that it takes the place of. Where they are the same nothing is asked for: some file systems of a
- * network have no others and refuse. 0, or the errno. */
+/* The permissions of the file that it takes the place of. Where they are the same nothing is asked for: some file
+ * systems of a network have no others and refuse. 0, or the errno. */
 static int beside_allow(const struct beside *beside, const char *target)
 {
     struct stat old, made;
@@ -203,7 +203,8 @@ static bool is_file(const struct file_replacement *made)
     return made->target.descriptor < 0 && !made->target.is_direct;
 }
 
-/* Asks the system to begin with the bytes from `from` on, 0: with all that follow, so that the disk is not idle until the end. A hint. */
+/* Asks the system to begin with the bytes from `from` on, 0: with all that follow, so that the disk is not idle until
+ * the end. A hint. */
 static void disk_begin(int file, int64_t from, int64_t bytes)
 {
     (void)sync_file_range(file, from, bytes, SYNC_FILE_RANGE_WRITE);

@@ -1,6 +1,6 @@
-/* JSON: reading through jansson with its loose ends closed (duplicate keys, whole files, size limit). Values of a scanner
- * (json_flat.h) are told apart here, in every getter. Not a schema: what a document must contain is checked by who reads
- * it. */
+/* JSON: reading through jansson with its loose ends closed (duplicate keys, whole files, size limit). Values of a
+ * scanner (json_flat.h) are told apart here, in every getter. Not a schema: what a document must contain is checked by
+ * who reads it. */
 #include "harness/base/json.h"
 
 #include <errno.h>

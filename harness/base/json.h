@@ -29,7 +29,8 @@ enum json_kind {
 };
 
 /* Parses a whole file of at most maximum_bytes. STATUS_INVALID with "FILE:LINE:COLUMN: cause; remedy";
- * STATUS_IO where it cannot be read or is not a regular file, for which nothing is waited. The result is released by the caller. */
+ * STATUS_IO where it cannot be read or is not a regular file, for which nothing is waited. The result is released by
+ * the caller. */
 enum status_code json_parse_file(const char *path, size_t maximum_bytes, struct json **document, struct status *error);
 
 /* Parses text of length bytes; name stands for the file in messages. */

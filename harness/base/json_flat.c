@@ -15,8 +15,8 @@ static bool is_kind(const struct json_flat *value, enum json_kind kind)
     return value != NULL && value->type == FLAT_TYPES + (int)kind;
 }
 
-/* Keys of records begin alike and end differently, or the other way round: their length and three of their bytes tell most
- * of them apart. */
+/* Keys of records begin alike and end differently, or the other way round: their length and three of their bytes tell
+ * most of them apart. */
 uint32_t json_flat_hash(const char *key, size_t length)
 {
     if (length == 0) {

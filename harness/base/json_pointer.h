@@ -1,5 +1,5 @@
-/* JSON pointer (RFC 6901): a text that leads to one value of a document. "/a/0/b" is the member b of the first element of
- * the member a; "" is the document; in a part "~1" stands for '/' and "~0" for '~'. */
+/* JSON pointer (RFC 6901): a text that leads to one value of a document. "/a/0/b" is the member b of the first element
+ * of the member a; "" is the document; in a part "~1" stands for '/' and "~0" for '~'. */
 #ifndef ASSAY_BASE_JSON_POINTER_H
 #define ASSAY_BASE_JSON_POINTER_H
 

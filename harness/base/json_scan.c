@@ -158,7 +158,8 @@ static size_t digits_pass(struct scan *scan)
     return (size_t)(scan->at - begin);
 }
 
-/* What stands behind the digits of a whole number: a fraction, an exponent. Small enough for no number to be too large. */
+/* What stands behind the digits of a whole number: a fraction, an exponent. Small enough for no number to be too
+ * large. */
 static bool fraction_pass(struct scan *scan)
 {
     if (*scan->at == '.') {

@@ -1,5 +1,5 @@
-/* JSON writer: values as text, of both kinds that a struct json can be. jansson cannot write the shortest real that reads
- * back equal, so this is a walker of our own. */
+/* JSON writer: values as text, of both kinds that a struct json can be. jansson cannot write the shortest real that
+ * reads back equal, so this is a walker of our own. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +7,8 @@
 #include "harness/base/code_point.h"
 #include "harness/base/json_flat.h"
 
-/* The bytes of the first character, which stands in a string as it is; 0 for one that does not, and for the end. What acts on
- * a terminal is escaped: people look at documents there. */
+/* The bytes of the first character, which stands in a string as it is; 0 for one that does not, and for the end. What
+ * acts on a terminal is escaped: people look at documents there. */
 static size_t plain_bytes(const char *string)
 {
     unsigned char first = (unsigned char)string[0];

@@ -1,4 +1,5 @@
-/* Library symbol: see library_symbol.h. Each library's own file opens it, because what a user is to install is its own. */
+/* Library symbol: see library_symbol.h. Each library's own file opens it, because what a user is to install is its
+ * own. */
 #include "harness/base/library_symbol.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,5 @@
-/* Nearest: beginnings, whole words, and the edit distance of Damerau over three rows of its table. Not for long texts. */
+/* Nearest: beginnings, whole words, and the edit distance of Damerau over three rows of its table. Not for long
+ * texts. */
 #include "harness/base/nearest.h"
 
 #include <ctype.h>

@@ -1,4 +1,5 @@
-/* Ordered work: a ring of results, claimed in order, done in any order, taken in order. Not a pool: its threads end with it. */
+/* Ordered work: a ring of results, claimed in order, done in any order, taken in order. Not a pool: its threads end
+ * with it. */
 #include "harness/base/ordered_work.h"
 
 #include <pthread.h>

@@ -10,12 +10,12 @@ struct file_paths {
     int count;
 };
 
-/* Writes to the disk what is not there yet, and asks the kernel to forget what it keeps of the files. A hint: nothing fails, and file
- * systems in memory keep everything; files_cached_bytes tells what came of it. */
+/* Writes to the disk what is not there yet, and asks the kernel to forget what it keeps of the files. A hint: nothing
+ * fails, and file systems in memory keep everything; files_cached_bytes tells what came of it. */
 void files_forget(const struct file_paths *files);
 
-/* How many bytes of the files the page cache has, in whole pages, at most their sizes; -1 where a file cannot be looked at (the kernel
- * tells it of files that this user owns or may write). */
+/* How many bytes of the files the page cache has, in whole pages, at most their sizes; -1 where a file cannot be looked
+ * at (the kernel tells it of files that this user owns or may write). */
 int64_t files_cached_bytes(const struct file_paths *files);
 
 #endif

@@ -1,4 +1,5 @@
-/* Size: checked arithmetic, byte counts for people, and strict numbers. Sizes that people type are read in size_text.c. */
+/* Size: checked arithmetic, byte counts for people, and strict numbers. Sizes that people type are read in
+ * size_text.c. */
 #include "harness/base/size.h"
 
 #include <inttypes.h>
@@ -78,7 +79,8 @@ const char *percentage_format(double fraction, char text[SIZE_TEXT_BYTES])
     return text;
 }
 
-/* "1,000,000", "1_000", "1'000": groups of three digits behind the first; "8,16" is a list. plain: without what separates. */
+/* "1,000,000", "1_000", "1'000": groups of three digits behind the first; "8,16" is a list. plain: without what
+ * separates. */
 static bool is_grouped(const char *text, char plain[24])
 {
     size_t count = *text == '-' ? 1 : 0, group = 0;
@@ -99,8 +101,9 @@ static bool is_grouped(const char *text, char plain[24])
     return whole && separated && count + 1 < 24;
 }
 
-/* What is meant by digits with something behind them: 1000 by '1e3' and '1_000', 4000 or 4096 by '4k', no integer by '1.5'. What
- * nobody can tell is not guessed: '8,16' is a list, '5m' five minutes or millions. number: of the digits before end. */
+/* What is meant by digits with something behind them: 1000 by '1e3' and '1_000', 4000 or 4096 by '4k', no integer by
+ * '1.5'. What nobody can tell is not guessed: '8,16' is a list, '5m' five minutes or millions. number: of the digits
+ * before end. */
 static enum status_code integer_refuse(const char *text, const char *end, int64_t number, struct status *error)
 {
     char *after = NULL, plain[24] = "";

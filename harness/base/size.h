@@ -51,8 +51,8 @@ enum { SIZE_TEXT_BYTES = 32 };
  * Returns text. */
 const char *size_format(int64_t bytes, char text[SIZE_TEXT_BYTES]);
 
-/* Reads "10%" and "0.5%", from 0 up and below 1000 %, whole text, no sign, no leading zero; *fraction is 0.005 for "0.5%".
- * STATUS_INVALID with the reason and what would be right. */
+/* Reads "10%" and "0.5%", from 0 up and below 1000 %, whole text, no sign, no leading zero; *fraction is 0.005 for
+ * "0.5%". STATUS_INVALID with the reason and what would be right. */
 enum status_code percentage_parse(const char *text, double *fraction, struct status *error);
 
 /* A signed error as people read it: 0.0012 -> "+0.12 %"; from 1000 % without decimals, from a million with an exponent.

@@ -1,5 +1,5 @@
-/* Sizes typed by people: one reader, and what it says to those who left open what they meant. Not a number parser for anything
- * else: no signs, no exponents, no hexadecimal. */
+/* Sizes typed by people: one reader, and what it says to those who left open what they meant. Not a number parser for
+ * anything else: no signs, no exponents, no hexadecimal. */
 #include "harness/base/size_text.h"
 
 #include <inttypes.h>
@@ -72,8 +72,8 @@ static enum status_code decimal_read(const char *text, struct decimal *number, s
     return STATUS_OK;
 }
 
-/* 'G' for what may mean GB or GiB: "g", "gb", "G", "Gb", "gB"; 'i' beside it where it can only be binary: "gib", "GIB". 0: it
- * is neither. */
+/* 'G' for what may mean GB or GiB: "g", "gb", "G", "Gb", "gB"; 'i' beside it where it can only be binary: "gib", "GIB".
+ * 0: it is neither. */
 static char unit_meant(const char *name, bool *binary)
 {
     static const char letters[] = "kKmMgGtT", meant[] = "KKMMGGTT";

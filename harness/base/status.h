@@ -28,8 +28,8 @@ struct file_place {
     int line, column;
 };
 
-/* How the one who will read a text writes the fields of a case (workload_key_text and its like in models/). A text is made
- * in these words; nobody puts others into it later. */
+/* How the one who will read a text writes the fields of a case (workload_key_text and its like in models/). A text is
+ * made in these words; nobody puts others into it later. */
 enum status_spelling {
     STATUS_SPELLING_KEYS,   /* as a suite: "lora_rank: 8" */
     STATUS_SPELLING_OPTIONS /* as the command line: "--lora-rank 8" */
@@ -37,7 +37,8 @@ enum status_spelling {
 
 /* A place and a text, apart: nobody has to look for the one in the other. The path is a copy, because what it names is
  * often released before the error is told. It has room of its own, so that a long path leaves the text whole; one that
- * does not fit keeps its end, the file's name, after "...". Both are UTF-8 without hidden characters (they become '?'). */
+ * does not fit keeps its end, the file's name, after "...". Both are UTF-8 without hidden characters (they become
+ * '?'). */
 struct status {
     enum status_code code;
     enum status_spelling spelling; /* set by whoever makes the status, read by those who name a field; stays as it is */
@@ -55,7 +56,8 @@ __attribute__((format(printf, 3, 4))) enum status_code status_set(struct status 
 __attribute__((format(printf, 4, 5))) enum status_code status_set_at(struct status *error, enum status_code code,
                                                                      struct file_place place, const char *format, ...);
 
-/* Gives *error a place. One that it has already, as where one file names another that is wrong, goes before the text. */
+/* Gives *error a place. One that it has already, as where one file names another that is wrong, goes before the
+ * text. */
 void status_place(struct status *error, struct file_place place);
 
 /* Puts "prefix: " before the text that *error already has, and before its place, which becomes part of the text. Keeps
@@ -65,8 +67,8 @@ __attribute__((format(printf, 2, 3))) void status_prefix(struct status *error, c
 /* Puts more after the text. Keeps code and place. */
 __attribute__((format(printf, 2, 3))) void status_extend(struct status *error, const char *format, ...);
 
-/* Hands on what another function found: *error (if not NULL) becomes *cause, but for its spelling. Returns code, which may
- * be another than that of the cause. */
+/* Hands on what another function found: *error (if not NULL) becomes *cause, but for its spelling. Returns code, which
+ * may be another than that of the cause. */
 enum status_code status_copy(struct status *error, enum status_code code, const struct status *cause);
 
 /* As it is printed and kept in records: "PATH:LINE:COLUMN: text", "PATH: text" or the text alone. Returns line. */

@@ -1,5 +1,5 @@
-/* Temporary folder: entries are removed by the descriptor of the folder that they are in, so that nobody can lead the removal elsewhere by
- * exchanging a folder for a link. */
+/* Temporary folder: entries are removed by the descriptor of the folder that they are in, so that nobody can lead the
+ * removal elsewhere by exchanging a folder for a link. */
 #include "harness/base/temporary_folder.h"
 
 #include <dirent.h>

@@ -9,8 +9,8 @@
 /* Makes $TMPDIR/NAME-XXXXXX, or one in /tmp, for this user alone. STATUS_IO with the cause. */
 enum status_code temporary_folder_make(const char *name, char path[PATH_MAX], struct status *error);
 
-/* Removes it with all that lies in it; links go, and what they point to stays. What cannot be removed stays too. "" is accepted; path
- * is "" afterwards. */
+/* Removes it with all that lies in it; links go, and what they point to stays. What cannot be removed stays too. "" is
+ * accepted; path is "" afterwards. */
 void temporary_folder_remove(char path[PATH_MAX]);
 
 #endif

@@ -8,8 +8,8 @@
 
 #include "harness/base/status.h"
 
-/* Where a text goes that is too long to be kept: it hands over whole lines as soon as they are TEXT_DRAIN_BYTES together,
- * and keeps the rest. */
+/* Where a text goes that is too long to be kept: it hands over whole lines as soon as they are TEXT_DRAIN_BYTES
+ * together, and keeps the rest. */
 struct text_drain {
     /* False where the bytes cannot be taken; the reason is then in error. */
     bool (*take)(struct text_drain *drain, const char *bytes, size_t count);

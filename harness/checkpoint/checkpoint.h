@@ -1,11 +1,12 @@
 /* Checkpoint: what the headers of model files say is stored. The tensors themselves are never read.
  *
- * Formats: safetensors (one file), its index of shards (*.safetensors.index.json), GGUF versions 2 and 3, whole or split.
- * A header that lies is refused: every size is the product of its shape in checked arithmetic, lies inside its file, and
- * overlaps with no other. Whatever a header claims, the memory that a reader takes is in proportion to the bytes that are there:
- * CHECKPOINT_MEMORY_FACTOR times the size of each file, CHECKPOINT_FILE_MEMORY_MAXIMUM at most, and CHECKPOINT_SPARE_BYTES for all
- * of them; checkpoint_builder.h keeps that account. The factor is what the shortest descriptions take that the formats allow (a scalar
- * with a name of one letter, an empty entry), so that no file is refused for being small and having many tensors. */
+ * Formats: safetensors (one file), its index of shards (*.safetensors.index.json), GGUF versions 2 and 3, whole or
+ * split. A header that lies is refused: every size is the product of its shape in checked arithmetic, lies inside its
+ * file, and overlaps with no other. Whatever a header claims, the memory that a reader takes is in proportion to the
+ * bytes that are there: CHECKPOINT_MEMORY_FACTOR times the size of each file, CHECKPOINT_FILE_MEMORY_MAXIMUM at most,
+ * and CHECKPOINT_SPARE_BYTES for all of them; checkpoint_builder.h keeps that account. The factor is what the shortest
+ * descriptions take that the formats allow (a scalar with a name of one letter, an empty entry), so that no file is
+ * refused for being small and having many tensors. */
 #ifndef ASSAY_CHECKPOINT_CHECKPOINT_H
 #define ASSAY_CHECKPOINT_CHECKPOINT_H
 
@@ -97,9 +98,9 @@ struct checkpoint_place {
 /* Whether the name ends as those do that checkpoint_read knows: .safetensors, .safetensors.index.json, .gguf. */
 bool checkpoint_is_named(const char *name);
 
-/* Reads the headers of the file of that name at place, and of the shards that it names. Every fault is STATUS_INVALID with
- * "FILE: byte OFFSET: cause; remedy" or "FILE: tensor 'NAME': cause; remedy"; STATUS_IO and others where a file does not
- * open or cannot be read. The caller releases the checkpoint. */
+/* Reads the headers of the file of that name at place, and of the shards that it names. Every fault is STATUS_INVALID
+ * with "FILE: byte OFFSET: cause; remedy" or "FILE: tensor 'NAME': cause; remedy"; STATUS_IO and others where a file
+ * does not open or cannot be read. The caller releases the checkpoint. */
 enum status_code checkpoint_read(const struct checkpoint_place *place, const char *name, struct checkpoint **checkpoint,
                                  struct status *error);
 

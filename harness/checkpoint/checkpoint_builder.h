@@ -1,8 +1,9 @@
-/* Checkpoint builder: what the readers of the formats call to list what they find, and the account of the memory for it.
- * Internal to harness/checkpoint.
+/* Checkpoint builder: what the readers of the formats call to list what they find, and the account of the memory for
+ * it. Internal to harness/checkpoint.
  *
  * The account: every byte of a checkpoint, and of what a reader needs while it reads, is taken with builder_alloc or
- * builder_grow, which refuse (STATUS_INVALID) once the sum goes beyond what checkpoint.h allows for the opened files. Nothing is taken because a header claims a count: lists grow as their elements are read. */
+ * builder_grow, which refuse (STATUS_INVALID) once the sum goes beyond what checkpoint.h allows for the opened files.
+ * Nothing is taken because a header claims a count: lists grow as their elements are read. */
 #ifndef ASSAY_CHECKPOINT_CHECKPOINT_BUILDER_H
 #define ASSAY_CHECKPOINT_CHECKPOINT_BUILDER_H
 
@@ -40,14 +41,16 @@ enum status_code builder_reserve(struct checkpoint_builder *builder, int64_t byt
 
 enum status_code builder_copy(struct checkpoint_builder *builder, const char *text, const char **copy);
 
-/* STATUS_INVALID where a model is said to lie in more than CHECKPOINT_FILES_MAXIMUM files; before the first is opened. */
+/* STATUS_INVALID where a model is said to lie in more than CHECKPOINT_FILES_MAXIMUM files; before the first is
+ * opened. */
 enum status_code builder_files_expect(const struct checkpoint_builder *builder, int count);
 
-/* Adds the file that a source is, and what its size allows to what may be taken. It is the last of checkpoint->files. */
+/* Adds the file that a source is, and what its size allows to what may be taken. It is the last of
+ * checkpoint->files. */
 enum status_code builder_file(struct checkpoint_builder *builder, const struct byte_source *source);
 
-/* Adds a tensor; shape and name are the caller's and are copied. Its size is checked against its type: STATUS_INVALID where
- * the shape is no whole number of blocks or too large. *added is valid until the next is added. */
+/* Adds a tensor; shape and name are the caller's and are copied. Its size is checked against its type: STATUS_INVALID
+ * where the shape is no whole number of blocks or too large. *added is valid until the next is added. */
 enum status_code builder_tensor(struct checkpoint_builder *builder, const struct checkpoint_tensor *tensor,
                                 struct checkpoint_tensor **added);
 

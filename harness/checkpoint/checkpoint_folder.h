@@ -1,4 +1,5 @@
-/* Checkpoint folder: whether a checkpoint may be written into a folder, before anything is. Nothing that lies there is ever removed. */
+/* Checkpoint folder: whether a checkpoint may be written into a folder, before anything is. Nothing that lies there is
+ * ever removed. */
 #ifndef ASSAY_CHECKPOINT_CHECKPOINT_FOLDER_H
 #define ASSAY_CHECKPOINT_CHECKPOINT_FOLDER_H
 
@@ -18,8 +19,9 @@ struct checkpoint_folder {
     char left_name[NAME_MAX + 1]; /* one of them */
 };
 
-/* Makes the folder, and those above it, where they are missing. STATUS_IO where that cannot be done; STATUS_INVALID where it holds
- * anything and is_forced is not set, or a model.safetensors that readers would take instead of the plan's shards. */
+/* Makes the folder, and those above it, where they are missing. STATUS_IO where that cannot be done; STATUS_INVALID
+ * where it holds anything and is_forced is not set, or a model.safetensors that readers would take instead of the
+ * plan's shards. */
 enum status_code checkpoint_folder_open(const char *path, const struct checkpoint_plan *plan, bool is_forced,
                                         struct checkpoint_folder *folder, struct status *error);
 

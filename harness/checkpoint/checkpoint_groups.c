@@ -1,4 +1,5 @@
-/* Checkpoint groups: every tensor becomes a group of its own, and equal names that lie together after sorting are added. */
+/* Checkpoint groups: every tensor becomes a group of its own, and equal names that lie together after sorting are
+ * added. */
 #include "harness/checkpoint/checkpoint_groups.h"
 
 #include <stdlib.h>

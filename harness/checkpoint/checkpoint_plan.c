@@ -45,8 +45,8 @@ static int group_end(const struct checkpoint_plan *plan, int first, int64_t *byt
     return end;
 }
 
-/* A file is closed when the next group does not fit, so that one which is larger than the maximum comes before the file that
- * was open then. Numbers files in that order: open is the mark of what is not closed yet. */
+/* A file is closed when the next group does not fit, so that one which is larger than the maximum comes before the file
+ * that was open then. Numbers files in that order: open is the mark of what is not closed yet. */
 static void files_deal(struct checkpoint_plan *plan, int64_t maximum_bytes)
 {
     enum { OPEN = -1 };
@@ -170,7 +170,8 @@ void checkpoint_plan_release(struct checkpoint_plan *plan)
     *plan = (struct checkpoint_plan){0};
 }
 
-/* A name as a JSON string. Those of models are letters, digits and points; what else there is the writer of JSON escapes. */
+/* A name as a JSON string. Those of models are letters, digits and points; what else there is the writer of JSON
+ * escapes. */
 static void name_append(const char *name, struct text *text)
 {
     if (strpbrk(name, "\"\\") == NULL) {

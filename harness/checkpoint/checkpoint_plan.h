@@ -1,10 +1,11 @@
-/* Checkpoint plan: which tensors go into which file of a checkpoint of safetensors, and at which offset. Nothing is written here.
+/* Checkpoint plan: which tensors go into which file of a checkpoint of safetensors, and at which offset. Nothing is
+ * written here.
  *
- * Files are those that save_pretrained makes (transformers 5.23): one model.safetensors, or model-00001-of-00003.safetensors
- * and so on with a model.safetensors.index.json beside them. Tensors are dealt out in their order
- * (split_torch_state_dict_into_shards of huggingface_hub 2.4): a group goes into the open file while that stays at most the
- * maximum; one that is larger than the maximum gets a file of its own at once, and the open file stays open. Inside a file
- * the library sorts: wide types first, then by name.
+ * Files are those that save_pretrained makes (transformers 5.23): one model.safetensors, or
+ * model-00001-of-00003.safetensors and so on with a model.safetensors.index.json beside them. Tensors are dealt out in
+ * their order (split_torch_state_dict_into_shards of huggingface_hub 2.4): a group goes into the open file while that
+ * stays at most the maximum; one that is larger than the maximum gets a file of its own at once, and the open file
+ * stays open. Inside a file the library sorts: wide types first, then by name.
  *
  * Worked number: groups of 3, 9, 2, 4 bytes and a maximum of 5 bytes: files [9], [3, 2], [4]. */
 #ifndef ASSAY_CHECKPOINT_CHECKPOINT_PLAN_H
@@ -49,14 +50,14 @@ struct checkpoint_plan {
     int64_t total_bytes; /* of all files of tensors, headers too */
 };
 
-/* Deals tensors out and fills in what the plan makes of them. maximum_bytes: at least 1. STATUS_OVERFLOW where sizes do not fit;
- * STATUS_INVALID where there would be more files than CHECKPOINT_FILES_MAXIMUM; STATUS_OUT_OF_MEMORY. */
+/* Deals tensors out and fills in what the plan makes of them. maximum_bytes: at least 1. STATUS_OVERFLOW where sizes do
+ * not fit; STATUS_INVALID where there would be more files than CHECKPOINT_FILES_MAXIMUM; STATUS_OUT_OF_MEMORY. */
 enum status_code checkpoint_plan_make(struct planned_tensor *tensors, int tensor_count, int64_t maximum_bytes,
                                       struct checkpoint_plan *plan, struct status *error);
 void checkpoint_plan_release(struct checkpoint_plan *plan);
 
-/* The header of a file, byte for byte what safetensors writes: its length in eight bytes, one object, blanks up to a multiple
- * of eight. */
+/* The header of a file, byte for byte what safetensors writes: its length in eight bytes, one object, blanks up to a
+ * multiple of eight. */
 void planned_header_append(const struct checkpoint_plan *plan, int file, struct text *text);
 
 /* The index of several files as save_pretrained writes it. parameter_count: its total_parameters. */

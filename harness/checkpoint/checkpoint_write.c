@@ -1,4 +1,5 @@
-/* Checkpoint write: nameless files, filled one after the other and named at the end. Not the plan, and not the numbers. */
+/* Checkpoint write: nameless files, filled one after the other and named at the end. Not the plan, and not the
+ * numbers. */
 #include "harness/checkpoint/checkpoint_write.h"
 
 #include <limits.h>
@@ -35,8 +36,8 @@ struct writer {
     struct status *error;
 };
 
-/* The tensor of a file that holds the byte at offset: the last one that does not begin behind it. Tensors without bytes are never
- * it, unless they are the last. */
+/* The tensor of a file that holds the byte at offset: the last one that does not begin behind it. Tensors without bytes
+ * are never it, unless they are the last. */
 static int tensor_at_offset(const struct writer *writer, int64_t offset)
 {
     const struct planned_file *file = writer->planned;
@@ -172,7 +173,8 @@ static enum status_code file_add(struct writer *writer, const char *name, const 
     return file_replacement_settle(pending->replacement, writer->error);
 }
 
-/* Small files first: where nothing at all can be written it is known at once. They take their names in the order of the list. */
+/* Small files first: where nothing at all can be written it is known at once. They take their names in the order of the
+ * list. */
 static enum status_code files_make(struct writer *writer)
 {
     const struct checkpoint_writing *writing = writer->writing;

@@ -1,8 +1,10 @@
-/* GGUF file: the header of one file, number after number. Internal to harness/checkpoint; after ggml's own reader (2026).
+/* GGUF file: the header of one file, number after number. Internal to harness/checkpoint; after ggml's own reader
+ * (2026).
  *
  *   "GGUF", u32 version (2 or 3), u64 tensors, u64 metadata entries
  *   entries: text key, u32 type, value; a text is u64 length and bytes, an array u32 type, u64 length and its elements
- *   tensors: text name, u32 rank, u64 sizes (the fastest first), u32 storage type, u64 offset from the begin of the data
+ *   tensors: text name, u32 rank, u64 sizes (the fastest first), u32 storage type, u64 offset from the begin of the
+ *     data
  *   blanks up to a multiple of general.alignment (32 where it is not there), then the data; each tensor begins at the
  *   multiple of the alignment behind the one before it.
  *

@@ -1,8 +1,8 @@
 /* Header JSON: the JSON of a model file's header, read token by token as it streams by. Internal to harness/checkpoint.
  *
  * A header may have 100 MB, and a tree of it takes eight times as much; here it takes the window and one string. Strict
- * as RFC 8259: no comments, no trailing commas, UTF-8 without zero characters. The first fault is kept and later calls do
- * nothing, so that a reader can ask for many tokens and look once; loops over members end at a fault. */
+ * as RFC 8259: no comments, no trailing commas, UTF-8 without zero characters. The first fault is kept and later calls
+ * do nothing, so that a reader can ask for many tokens and look once; loops over members end at a fault. */
 #ifndef ASSAY_CHECKPOINT_HEADER_JSON_H
 #define ASSAY_CHECKPOINT_HEADER_JSON_H
 

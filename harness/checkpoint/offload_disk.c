@@ -1,4 +1,5 @@
-/* Offload disk: what a writer asks of the file system: a folder, room in it, an index in place of another. Not the weights. */
+/* Offload disk: what a writer asks of the file system: a folder, room in it, an index in place of another. Not the
+ * weights. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -13,8 +14,8 @@
 
 enum { INDENT = 2 };
 
-/* Characters beyond ASCII are escaped, as Python writes them: accelerate opens the index in the encoding of the locale. They
- * stand in strings alone. */
+/* Characters beyond ASCII are escaped, as Python writes them: accelerate opens the index in the encoding of the locale.
+ * They stand in strings alone. */
 static void ascii_append(const char *document, struct text *text)
 {
     while (*document != '\0') {

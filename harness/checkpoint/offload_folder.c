@@ -1,4 +1,5 @@
-/* Offload folder: the index and its entries. What their bytes are read from is offload_source.c, the writer offload_write.c. */
+/* Offload folder: the index and its entries. What their bytes are read from is offload_source.c, the writer
+ * offload_write.c. */
 #include "harness/checkpoint/offload_folder.h"
 
 #include <errno.h>

@@ -40,7 +40,8 @@ enum status_code offload_room_check(const struct offload_folder *folder, int64_t
 enum status_code offload_index_write(const struct offload_folder *folder, const struct json *index,
                                      struct status *error);
 
-/* Part of a file as a byte source of its own, its elements converted from one type to another. Takes file over, also on failure. */
+/* Part of a file as a byte source of its own, its elements converted from one type to another. Takes file over, also on
+ * failure. */
 enum status_code offload_part_open(struct byte_source *file, int64_t offset, const struct offload_type *from,
                                    const struct offload_entry *entry, struct byte_source **source,
                                    struct status *error);

@@ -1,5 +1,5 @@
-/* Offload sources: the elements of an entry, from its .dat or from a part of a file of safetensors. Nothing is kept of what was
- * read but one piece while it is converted. */
+/* Offload sources: the elements of an entry, from its .dat or from a part of a file of safetensors. Nothing is kept of
+ * what was read but one piece while it is converted. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -117,8 +117,8 @@ static enum status_code reference_open(struct offload_folder *folder, const stru
                : code;
 }
 
-/* The size that a .dat must have. numpy maps no empty file, so an empty tensor has a byte that means nothing; older releases
- * wrote none. */
+/* The size that a .dat must have. numpy maps no empty file, so an empty tensor has a byte that means nothing; older
+ * releases wrote none. */
 static enum status_code dat_size_check(const struct offload_folder *folder, const struct offload_entry *entry,
                                        const struct byte_source *file, struct status *error)
 {
@@ -182,7 +182,8 @@ static void file_prefetch(const struct offload_folder *folder, const char *name)
     text_release(&path);
 }
 
-/* Where names are read in the order of the index, each file is asked for once: a second time costs as much as the first. */
+/* Where names are read in the order of the index, each file is asked for once: a second time costs as much as the
+ * first. */
 void offload_prefetch(struct offload_folder *folder, const char *name)
 {
     const char *next = json_key_after(folder->index, name);

@@ -1,5 +1,5 @@
-/* Offload types: the dtypes of an offload folder, by the names that its index.json has for them: numpy's, and torch's for those
- * that numpy has not. */
+/* Offload types: the dtypes of an offload folder, by the names that its index.json has for them: numpy's, and torch's
+ * for those that numpy has not. */
 #ifndef ASSAY_CHECKPOINT_OFFLOAD_TYPE_H
 #define ASSAY_CHECKPOINT_OFFLOAD_TYPE_H
 

@@ -2,8 +2,8 @@
  *
  *   bytes 0 to 7: N, the length of the header, little-endian; N <= 100,000,000 and 8 + N <= the size of the file
  *   N bytes: a JSON object in UTF-8 that begins with '{'; blanks may follow it
- *   the rest: the tensors, byte after byte: begin and end of each, counted from here, leave no gap and do not overlap, the
- *   last one ends where the file does, and each is as large as its shape and dtype say.
+ *   the rest: the tensors, byte after byte: begin and end of each, counted from here, leave no gap and do not overlap,
+ *   the last one ends where the file does, and each is as large as its shape and dtype say.
  *
  * Members besides dtype, shape and data_offsets are passed over, as the library does. */
 #include <inttypes.h>

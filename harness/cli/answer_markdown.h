@@ -1,5 +1,5 @@
-/* Answer Markdown: the documents of commands as GitHub's tables, for documentation: `--format md` beside --json. What is not
- * known is "-". */
+/* Answer Markdown: the documents of commands as GitHub's tables, for documentation: `--format md` beside --json. What
+ * is not known is "-". */
 #ifndef ASSAY_CLI_ANSWER_MARKDOWN_H
 #define ASSAY_CLI_ANSWER_MARKDOWN_H
 

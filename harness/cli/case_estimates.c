@@ -102,7 +102,8 @@ static void estimate_lines(const struct estimator *estimator, const struct estim
     }
 }
 
-/* weights-1.2 and the report of nearly the same name count other weights. loaded_bytes: what replay has after loading. */
+/* weights-1.2 and the report of nearly the same name count other weights. loaded_bytes: what replay has after
+ * loading. */
 static void rule_line(const struct estimate *estimate, int64_t loaded_bytes, struct text *text)
 {
     const struct estimate_quantity *weights = estimate_get(estimate, "weights_bytes");

@@ -1,5 +1,5 @@
-/* Case list: options of a case that have lists for values, "--batch 8,16,32", and the cases that they are: all combinations, in the
- * order of the fields of a case, the last one running fastest, as in a suite. */
+/* Case list: options of a case that have lists for values, "--batch 8,16,32", and the cases that they are: all
+ * combinations, in the order of the fields of a case, the last one running fastest, as in a suite. */
 #ifndef ASSAY_CLI_CASE_LIST_H
 #define ASSAY_CLI_CASE_LIST_H
 

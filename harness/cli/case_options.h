@@ -43,8 +43,9 @@ bool case_options_given(const struct arguments *arguments);
 enum status_code case_options_read(const struct arguments *arguments, enum precision precision,
                                    struct workload *workload, struct status *error);
 
-/* Whether every option that was given says something about the case, as suites have it (identity.h). What says no (a switch that
- * is false, a rank of 0, one beam, one micro-batch, cache_dtype auto) is true of every case. STATUS_INVALID with a remedy. */
+/* Whether every option that was given says something about the case, as suites have it (identity.h). What says no (a
+ * switch that is false, a rank of 0, one beam, one micro-batch, cache_dtype auto) is true of every case. STATUS_INVALID
+ * with a remedy. */
 enum status_code case_options_check(const struct arguments *arguments, const struct identity *identity,
                                     struct status *error);
 

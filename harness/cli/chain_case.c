@@ -31,7 +31,8 @@ static bool key_is_known(const char *key, size_t length)
     return false;
 }
 
-/* Where ":key=value,..." begins; NULL: the whole word is the model. A ':' that stands before anything else belongs to the name. */
+/* Where ":key=value,..." begins; NULL: the whole word is the model. A ':' that stands before anything else belongs to
+ * the name. */
 static char *settings_find(char *word)
 {
     char *colon = strrchr(word, ':');

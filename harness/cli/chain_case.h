@@ -1,5 +1,5 @@
-/* The case of assay chain: models with what each is called with, the GPU they run on in turn, and what came of it. Printing:
- * chain_print.c. */
+/* The case of assay chain: models with what each is called with, the GPU they run on in turn, and what came of it.
+ * Printing: chain_print.c. */
 #ifndef ASSAY_CLI_CHAIN_CASE_H
 #define ASSAY_CLI_CHAIN_CASE_H
 

@@ -1,4 +1,5 @@
-/* assay batch: the batch with which accelerate's find_executable_batch_size ends, and the largest that runs, by really trying. */
+/* assay batch: the batch with which accelerate's find_executable_batch_size ends, and the largest that runs, by really
+ * trying. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>

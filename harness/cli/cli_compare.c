@@ -52,8 +52,8 @@ static enum status_code limits_read(const struct arguments *arguments, struct di
     return code;
 }
 
-/* Who looks at a terminal wants what changed, and a comment on a pull request has room for little more; what reads a pipe or
- * a document may want every case. */
+/* Who looks at a terminal wants what changed, and a comment on a pull request has room for little more; what reads a
+ * pipe or a document may want every case. */
 static enum status_code style_read(const struct arguments *arguments, struct difference_style *style,
                                    struct status *error)
 {

@@ -1,5 +1,5 @@
-/* assay offload: weights of a model as a folder that accelerate reads (disk_offload, dispatch_model), and whether such a folder is
- * that of a model. */
+/* assay offload: weights of a model as a folder that accelerate reads (disk_offload, dispatch_model), and whether such
+ * a folder is that of a model. */
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* assay peaks: the peak of each stage along a batch, a sequence or new tokens, and the sizes at which the highest moves. Touches
- * no device. */
+/* assay peaks: the peak of each stage along a batch, a sequence or new tokens, and the sizes at which the highest
+ * moves. Touches no device. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* assay place: which module goes to which device, as accelerate decides it or as a replay needs it. Touches no device but with --run. */
+/* assay place: which module goes to which device, as accelerate decides it or as a replay needs it. Touches no device
+ * but with --run. */
 #include <stdlib.h>
 #include <string.h>
 

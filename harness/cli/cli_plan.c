@@ -120,7 +120,8 @@ static void case_line(const struct plan *plan, const struct suite_case *case_, c
     text_append(text, peak->is_refused && prediction->search == NULL ? ": does not fit\n" : "\n");
 }
 
-/* As an element of the list in the document. estimates and search may be NULL: they were not asked for, or there is none. */
+/* As an element of the list in the document. estimates and search may be NULL: they were not asked for, or there is
+ * none. */
 static bool case_json(const struct plan *plan, const struct suite_case *case_, struct json *estimates,
                       struct json *search, struct text *text)
 {

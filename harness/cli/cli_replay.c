@@ -200,8 +200,8 @@ static enum status_code replay_options(const struct arguments *arguments, enum a
     return code;
 }
 
-/* Plays the trace and prints; where PyTorch's record is in it and the rules are PyTorch's, beside that. peak_stage: a word
- * of --peak, or NULL. */
+/* Plays the trace and prints; where PyTorch's record is in it and the rules are PyTorch's, beside that. peak_stage: a
+ * word of --peak, or NULL. */
 static enum status_code trace_show(const struct trace *trace, enum allocator_policy policy, const char *peak_stage,
                                    bool as_json, enum exit_code *exit_code, struct status *error)
 {

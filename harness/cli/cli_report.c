@@ -90,8 +90,8 @@ static enum status_code page_make(const struct report_page *page, enum report_fo
     return code;
 }
 
-/* The exit code that the page comes to, which is said on standard error where it is not 0: of every case that of the run, of a
- * statistic 3 where nothing counts in it. */
+/* The exit code that the page comes to, which is said on standard error where it is not 0: of every case that of the
+ * run, of a statistic 3 where nothing counts in it. */
 static enum exit_code exit_code_say(const struct report_page *page)
 {
     struct text reason = {0};

@@ -211,7 +211,8 @@ static enum status_code constants_take(const char *name, struct arena *arena, st
     return constants_option_read(name, arena, constants, error);
 }
 
-/* From here on nothing is measured, and what is left takes moments: a signal must not cost the reports and the verdict. */
+/* From here on nothing is measured, and what is left takes moments: a signal must not cost the reports and the
+ * verdict. */
 static void signals_hold(void)
 {
     sigset_t held;

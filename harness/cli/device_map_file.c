@@ -1,4 +1,5 @@
-/* Device map file: JSON as people and accelerate write device maps. What a map means is harness/placement/device_map. */
+/* Device map file: JSON as people and accelerate write device maps. What a map means is
+ * harness/placement/device_map. */
 #include "harness/cli/device_map_file.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Estimate cases: what assay estimate prints with --mode: every estimator's prediction of a case, or a row for each case of a list. */
+/* Estimate cases: what assay estimate prints with --mode: every estimator's prediction of a case, or a row for each
+ * case of a list. */
 #ifndef ASSAY_CLI_ESTIMATE_CASES_H
 #define ASSAY_CLI_ESTIMATE_CASES_H
 

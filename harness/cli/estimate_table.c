@@ -1,4 +1,5 @@
-/* Estimate table: the options of the table, its sizes and its two forms. The rule is that of harness/estimate/accelerate. */
+/* Estimate table: the options of the table, its sizes and its two forms. The rule is that of
+ * harness/estimate/accelerate. */
 #include "harness/cli/estimate_table.h"
 
 #include <inttypes.h>

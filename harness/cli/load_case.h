@@ -1,4 +1,5 @@
-/* Load case: what assay load is asked for: a checkpoint, the model that it belongs to, where its parts go, and the devices. */
+/* Load case: what assay load is asked for: a checkpoint, the model that it belongs to, where its parts go, and the
+ * devices. */
 #ifndef ASSAY_CLI_LOAD_CASE_H
 #define ASSAY_CLI_LOAD_CASE_H
 

@@ -7,8 +7,8 @@
 #include "harness/cli/load_case.h"
 #include "harness/cli/model_notes.h"
 
-/* A budget counts tensors. Pages, and the segments of PyTorch's allocator, which takes up to 20 MiB at a time, come on top: what
- * stands for a device has room for one of these more, so that small budgets can be tried at all. */
+/* A budget counts tensors. Pages, and the segments of PyTorch's allocator, which takes up to 20 MiB at a time, come on
+ * top: what stands for a device has room for one of these more, so that small budgets can be tried at all. */
 static void host_name(const struct load_case *load, struct placement_device device, char name[LANE_NAME_BYTES])
 {
     int64_t budget = load_budget(load, device), bound = 0;

@@ -1,4 +1,5 @@
-/* Load dispatch: the case, its devices, and what is printed of it. The load and the passes are harness/question/placed_load.c's. */
+/* Load dispatch: the case, its devices, and what is printed of it. The load and the passes are
+ * harness/question/placed_load.c's. */
 #include "harness/cli/load_dispatch.h"
 
 #include <inttypes.h>

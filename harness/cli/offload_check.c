@@ -70,7 +70,8 @@ static enum status_code entries_check(struct check *check, struct status *error)
     return code;
 }
 
-/* Files that look like weights and have no entry: what an interrupted run has left, of accelerate or of this program. */
+/* Files that look like weights and have no entry: what an interrupted run has left, of accelerate or of this
+ * program. */
 static enum status_code strays_note(struct check *check, struct status *error)
 {
     enum status_code code = STATUS_OK;

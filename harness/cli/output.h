@@ -13,14 +13,16 @@
 /* Writes text to stdout and flushes. STATUS_IO where not all of it arrived (a full disk, a closed pipe). */
 enum status_code output_text(const struct text *text, struct status *error);
 
-/* As output_text; a reader who has gone away is no fault. For what stands elsewhere too, and where SIGPIPE is ignored. */
+/* As output_text; a reader who has gone away is no fault. For what stands elsewhere too, and where SIGPIPE is
+ * ignored. */
 enum status_code output_offer(const struct text *text, struct status *error);
 
 /* Where long results go piece by piece, before output_text writes the rest: standard output too. */
 struct text_drain output_drain(void);
 
-/* The same of lines for people: in a terminal those that are longer than it is wide are folded between words, below the column in
- * which their last part begins, or further left where a word would not fit there. One that is wider than the terminal stays whole. */
+/* The same of lines for people: in a terminal those that are longer than it is wide are folded between words, below the
+ * column in which their last part begins, or further left where a word would not fit there. One that is wider than the
+ * terminal stays whole. */
 enum status_code output_lines(const struct text *text, struct status *error);
 
 /* Writes a line to standard error and ends it; in a terminal folded as output_lines does. */
@@ -29,8 +31,8 @@ void output_warning(const char *format, ...) __attribute__((format(printf, 1, 2)
 /* Writes one JSON document and a newline. value may be NULL: memory ran out while it was made. */
 enum status_code output_json(const struct json *value, struct status *error);
 
-/* Says on standard error why a command ends with another exit code than 0: "assay: run: exit code 1: FAIL: ...". Nothing
- * for "". reason may be text from outside: what would move the cursor is left out. */
+/* Says on standard error why a command ends with another exit code than 0: "assay: run: exit code 1: FAIL: ...".
+ * Nothing for "". reason may be text from outside: what would move the cursor is left out. */
 void exit_reason_print(const char *command, enum exit_code exit_code, const char *reason);
 
 /* Columns of the terminal that stream is; where it is none: $COLUMNS, else 100. */

@@ -4,8 +4,8 @@
 
 #include "harness/cli/place_options.h"
 
-/* Reads the map from a file ({"model.layers.0": 0, "lm_head": "cpu"}, or such an object as "device_map" of another one), warns of
- * keys that are no module, and prints the tensors that no key covers: exit code 1. */
+/* Reads the map from a file ({"model.layers.0": 0, "lm_head": "cpu"}, or such an object as "device_map" of another
+ * one), warns of keys that are no module, and prints the tensors that no key covers: exit code 1. */
 enum status_code place_check(const struct arguments *arguments, struct place_case *place, enum exit_code *exit_code,
                              struct status *error);
 

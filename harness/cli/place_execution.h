@@ -1,4 +1,5 @@
-/* Execution of assay place: what --run, --predict and --exact carry out, and what came of it. Printing: place_execution_print.c. */
+/* Execution of assay place: what --run, --predict and --exact carry out, and what came of it. Printing:
+ * place_execution_print.c. */
 #ifndef ASSAY_CLI_PLACE_EXECUTION_H
 #define ASSAY_CLI_PLACE_EXECUTION_H
 

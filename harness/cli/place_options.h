@@ -18,8 +18,8 @@ struct place_case {
     struct text notes; /* model_notes.h */
 };
 
-/* Reads operand 0 and the options of the command. On failure nothing is open. needs_budgets: STATUS_INVALID where neither
- * --max-memory nor --on is given and no GPU is here. */
+/* Reads operand 0 and the options of the command. On failure nothing is open. needs_budgets: STATUS_INVALID where
+ * neither --max-memory nor --on is given and no GPU is here. */
 enum status_code place_case_open(const struct arguments *arguments, bool needs_budgets, struct place_case *place,
                                  struct status *error);
 void place_case_close(struct place_case *place);

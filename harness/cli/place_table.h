@@ -5,8 +5,8 @@
 #include "harness/base/text.h"
 #include "harness/placement/device_plan.h"
 
-/* Lines for output_lines: "0  10.00 GiB  ...  model.embed_tokens, model.layers.0-14"; in few columns the modules stand in a line of their
- * own below the figures. */
+/* Lines for output_lines: "0  10.00 GiB  ...  model.embed_tokens, model.layers.0-14"; in few columns the modules stand
+ * in a line of their own below the figures. */
 void place_table_append(const struct device_plan *plan, int columns, struct text *text);
 
 /* "model.embed_tokens, model.layers.0-14": what a device has, numbers that follow each other as one; "nothing". */

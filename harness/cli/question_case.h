@@ -38,16 +38,16 @@ struct question_case {
     struct text notes; /* model_notes.h */
 };
 
-/* Reads operand 0, the case options, and those of --on, --memory, --overhead, --constants and --for that the command has. On
- * failure nothing is open. */
+/* Reads operand 0, the case options, and those of --on, --memory, --overhead, --constants and --for that the command
+ * has. On failure nothing is open. */
 enum status_code question_case_open(const struct arguments *arguments, struct question_case *question,
                                     struct status *error);
 /* The device alone, of a question that begins as all zero: gpu, memory, overhead, constants and target. */
 enum status_code question_device_read(const struct arguments *arguments, struct question_case *question,
                                       struct status *error);
 
-/* The same model and device with the case options of other arguments. After an error the case is closed by question_case_close all the
- * same. */
+/* The same model and device with the case options of other arguments. After an error the case is closed by
+ * question_case_close all the same. */
 enum status_code question_case_vary(const struct arguments *arguments, struct question_case *question,
                                     struct status *error);
 void question_case_close(struct question_case *question);
@@ -59,23 +59,26 @@ void question_positions_note(const struct arguments *arguments, struct question_
 enum status_code question_case_needs_memory(const struct arguments *arguments, const struct question_case *question,
                                             struct status *error);
 
-/* What segments may take: the memory less the most that context and libraries take of it; 0 where no device is named. */
+/* What segments may take: the memory less the most that context and libraries take of it; 0 where no device is
+ * named. */
 int64_t question_segment_bytes(const struct question_case *question);
 
-/* "up to 937.00 MiB taken off for context and libraries, published for other GPUs", or that nothing was, and what would: it belongs in
- * the line of an answer, which is another one with it. */
+/* "up to 937.00 MiB taken off for context and libraries, published for other GPUs", or that nothing was, and what
+ * would: it belongs in the line of an answer, which is another one with it. */
 void question_taken_words(const struct question_case *question, struct text *text);
 
 /* "gpt2/train/..., predicted for sm_90", a line. */
 void question_case_heading(const struct question_case *question, struct text *text);
 
-/* One line of what bounds an answer, "on NVIDIA L4 with 21.58 GiB for segments: ... taken off ..."; nothing without a device. */
+/* One line of what bounds an answer, "on NVIDIA L4 with 21.58 GiB for segments: ... taken off ..."; nothing without a
+ * device. */
 void question_bound_line(const struct question_case *question, struct text *text);
 
 /* Lines for people: the memory and what it loses to the overhead. */
 void question_memory_lines(const struct question_case *question, struct text *text);
 
-/* Sets "id", "case", "target", "precision", "notes", "device" and, where one was given, "memory_bytes" and "overhead". False where memory ran out. */
+/* Sets "id", "case", "target", "precision", "notes", "device" and, where one was given, "memory_bytes" and "overhead".
+ * False where memory ran out. */
 bool question_case_set(const struct question_case *question, struct json *document);
 
 /* One line: a label, a size for people, and its bytes. */

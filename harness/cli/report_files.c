@@ -1,5 +1,5 @@
-/* Report files: where they go and in which order they are written: pages first, since they hold their plots themselves. What stands
- * in them is decided in harness/report. */
+/* Report files: where they go and in which order they are written: pages first, since they hold their plots themselves.
+ * What stands in them is decided in harness/report. */
 #include "harness/cli/report_files.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* Report page: what `assay report` shows of records: every case, the league of the estimators, or a rule over the weights. */
+/* Report page: what `assay report` shows of records: every case, the league of the estimators, or a rule over the
+ * weights. */
 #ifndef ASSAY_CLI_REPORT_PAGE_H
 #define ASSAY_CLI_REPORT_PAGE_H
 

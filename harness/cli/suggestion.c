@@ -1,4 +1,5 @@
-/* Suggestion: two tables of words from other tools. They suggest and do not replace: a script has one spelling of an option. */
+/* Suggestion: two tables of words from other tools. They suggest and do not replace: a script has one spelling of an
+ * option. */
 #include "harness/cli/suggestion.h"
 
 #include <stddef.h>

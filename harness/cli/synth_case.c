@@ -1,5 +1,5 @@
-/* Options of assay synth. Headers of a model file that is there say its precision alone: shapes are those of the configuration,
- * which stands beside what is written. */
+/* Options of assay synth. Headers of a model file that is there say its precision alone: shapes are those of the
+ * configuration, which stands beside what is written. */
 #include "harness/cli/synth_case.h"
 
 #include <string.h>

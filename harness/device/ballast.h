@@ -1,9 +1,10 @@
 /* Ballast: fills an open device until exactly so many bytes can still be had for segments.
  *
- * The room is kept free by a segment of its size while the rest is taken, in pieces that halve until the device refuses the smallest
- * that a segment can be; then it is given back. So what is left is what the device hands out, whatever its counters say, and
- * no page is counted twice. The granule is BALLAST_STEP_BYTES, in which CUDA's driver hands out memory and of which segments
- * are multiples. For devices that have no bound of their own: a GPU that nobody else takes memory of meanwhile. */
+ * The room is kept free by a segment of its size while the rest is taken, in pieces that halve until the device refuses
+ * the smallest that a segment can be; then it is given back. So what is left is what the device hands out, whatever its
+ * counters say, and no page is counted twice. The granule is BALLAST_STEP_BYTES, in which CUDA's driver hands out
+ * memory and of which segments are multiples. For devices that have no bound of their own: a GPU that nobody else takes
+ * memory of meanwhile. */
 #ifndef ASSAY_DEVICE_BALLAST_H
 #define ASSAY_DEVICE_BALLAST_H
 
@@ -23,8 +24,9 @@ struct ballast {
     } pieces[BALLAST_PIECES_MAXIMUM];
 };
 
-/* Leaves room_bytes (>= 0), less what is no whole step. STATUS_INVALID where the device has not so many free; STATUS_DEVICE where
- * it cannot be filled. Nothing is kept on failure. The device must stay open until ballast_release. */
+/* Leaves room_bytes (>= 0), less what is no whole step. STATUS_INVALID where the device has not so many free;
+ * STATUS_DEVICE where it cannot be filled. Nothing is kept on failure. The device must stay open until
+ * ballast_release. */
 enum status_code ballast_take(struct device *device, int64_t room_bytes, struct ballast *ballast, struct status *error);
 
 /* Gives everything back; all zero is accepted. The first error; what could not be given back is lost. */

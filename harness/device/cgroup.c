@@ -1,5 +1,5 @@
-/* Cgroup: from /proc to the files that count and those that limit. Versions 1 and 2, alone or side by side; other controllers
- * are nobody's business here. */
+/* Cgroup: from /proc to the files that count and those that limit. Versions 1 and 2, alone or side by side; other
+ * controllers are nobody's business here. */
 #include "harness/device/cgroup.h"
 
 #include <fcntl.h>

@@ -55,8 +55,9 @@ struct device_reading {
     int64_t baseline_bytes;
     /* What this process loaded, as far as it could be told apart. cuda: since the context was made, the growth of
      * device_bytes around the first call of each form (opcode, dtypes, number of inputs); library: of products and
-     * convolutions, handles and the kernels beside them included; kernel: of all others. host: library is the growth of RSS
-     * around loading OpenBLAS, making its buffers and starting the threads, which happens while the device is opened. */
+     * convolutions, handles and the kernels beside them included; kernel: of all others. host: library is the growth of
+     * RSS around loading OpenBLAS, making its buffers and starting the threads, which happens while the device is
+     * opened. */
     bool kernel_valid;
     int64_t kernel_bytes;
     bool library_valid;
@@ -98,9 +99,9 @@ struct device_table {
     enum status_code (*read_memory)(struct device *device, struct device_reading *reading, struct status *error);
     /* Optional; NULL: nothing to do. Starts a new peak for process_peak_bytes and cgroup_peak_bytes. */
     enum status_code (*reset_peak)(struct device *device, struct status *error);
-    /* Optional, both or neither; NULL: plain memory is as good. Memory of the host from which and to which copies are fastest, also those of
-     * the other devices of this kind; cuda: pinned. STATUS_OUT_OF_MEMORY where the host gives no such memory, which says nothing
-     * of the rest of it: see staging.h, which callers take. */
+    /* Optional, both or neither; NULL: plain memory is as good. Memory of the host from which and to which copies are
+     * fastest, also those of the other devices of this kind; cuda: pinned. STATUS_OUT_OF_MEMORY where the host gives no
+     * such memory, which says nothing of the rest of it: see staging.h, which callers take. */
     enum status_code (*staging_alloc)(struct device *device, int64_t bytes, void **memory, struct status *error);
     enum status_code (*staging_free)(struct device *device, void *memory, int64_t bytes, struct status *error);
 };
@@ -109,14 +110,14 @@ struct device {
     const struct device_table *table;
 };
 
-/* Opens "auto", "meta", "meta:mem=80GiB", "host", "host:mem=512MiB", "cuda", "cuda:1". "auto" is the first GPU that opens, else the host.
- * A GPU must be opened only in the process that measures. */
+/* Opens "auto", "meta", "meta:mem=80GiB", "host", "host:mem=512MiB", "cuda", "cuda:1". "auto" is the first GPU that
+ * opens, else the host. A GPU must be opened only in the process that measures. */
 enum status_code device_open(const char *spec, struct device **device, struct status *error);
 void device_close(struct device *device); /* NULL is accepted */
 
-/* Which device a spec stands for and what it has free, without opening it: of a GPU no context is made and no memory taken,
- * but its driver is started in this process, so ask in a child. Errors as those of device_open; a device that is named here
- * may still not open. */
+/* Which device a spec stands for and what it has free, without opening it: of a GPU no context is made and no memory
+ * taken, but its driver is started in this process, so ask in a child. Errors as those of device_open; a device that is
+ * named here may still not open. */
 enum status_code device_identify(const char *spec, struct device_identity *identity, struct status *error);
 
 #endif

@@ -17,7 +17,8 @@ struct device_spec {
 enum { DEVICE_SPEC_BYTES = 64 };
 
 /* Reads "auto", "meta", "meta:mem=80GiB", "host", "host:mem=512MiB", "cuda", "cuda:1". "cpu" is host and "gpu" is
- * cuda, in any case. STATUS_INVALID with the reason and what would be right; *spec is then untouched. Touches no device. */
+ * cuda, in any case. STATUS_INVALID with the reason and what would be right; *spec is then untouched. Touches no
+ * device. */
 enum status_code device_spec_parse(const char *text, struct device_spec *spec, struct status *error);
 
 /* Checks the text and gives it in the words that records keep: "cuda:1" for "GPU:1". */

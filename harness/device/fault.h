@@ -12,13 +12,13 @@
 #include "harness/base/status.h"
 #include "harness/device/device.h"
 
-/* failing_call 0: none fails, calls are only counted. The wrapped device owns inner and closes it; on failure inner still
- * belongs to the caller. */
+/* failing_call 0: none fails, calls are only counted. The wrapped device owns inner and closes it; on failure inner
+ * still belongs to the caller. */
 enum status_code device_fault_wrap(struct device *inner, int64_t failing_call, struct device **wrapped,
                                    struct status *error);
 
-/* Only for devices made by device_fault_wrap: every call of this name ("segment_alloc", "synchronize", an opcode's) answers this code
- * and this text, as a driver or a library would. Texts are borrowed. */
+/* Only for devices made by device_fault_wrap: every call of this name ("segment_alloc", "synchronize", an opcode's)
+ * answers this code and this text, as a driver or a library would. Texts are borrowed. */
 void device_fault_say(struct device *wrapped, const char *call, enum status_code code, const char *text);
 
 /* Only for devices made by device_fault_wrap: calls so far, the failed one included; segments taken, not given back. */

@@ -50,7 +50,8 @@ static void host_close(struct device *device)
     free(host);
 }
 
-/* "model name : Intel(R) Xeon(R) Processor" of /proc/cpuinfo; the machine's architecture where there is no such line. */
+/* "model name : Intel(R) Xeon(R) Processor" of /proc/cpuinfo; the machine's architecture where there is no such
+ * line. */
 static void processor_name_read(char *name, size_t capacity, const char *fallback)
 {
     char line[256];

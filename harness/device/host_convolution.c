@@ -1,6 +1,6 @@
-/* Convolutions on the host: blocks of pixel columns times filters. A block fits the scratch memory of one thread, so the
- * whole matrix of columns never exists; blocks run in parallel, each as single-threaded OpenBLAS calls. Sums are kept in
- * float32 and rounded once. */
+/* Convolutions on the host: blocks of pixel columns times filters. A block fits the scratch memory of one thread, so
+ * the whole matrix of columns never exists; blocks run in parallel, each as single-threaded OpenBLAS calls. Sums are
+ * kept in float32 and rounded once. */
 #include <limits.h>
 #include <string.h>
 
@@ -352,8 +352,8 @@ static void weight_cut(struct convolution_job *job)
     }
 }
 
-/* A step is at least one row, one channel, one filter. Kernels and image rows of which even that does not fit the scratch
- * memory (a window row of 3 x 3 taps over more than 9709 pixels) are refused. */
+/* A step is at least one row, one channel, one filter. Kernels and image rows of which even that does not fit the
+ * scratch memory (a window row of 3 x 3 taps over more than 9709 pixels) are refused. */
 static bool job_fits(const struct convolution_job *job)
 {
     const struct convolution_plan *plan = &job->plan;

@@ -11,8 +11,8 @@
 #include "harness/device/openblas.h"
 #include "harness/device/product_plan.h"
 
-/* Scratch of one thread: four areas of PANEL_FLOATS floats (1 MiB each), for panels of a, of b, for sums, and for a part
- * of an image. */
+/* Scratch of one thread: four areas of PANEL_FLOATS floats (1 MiB each), for panels of a, of b, for sums, and for a
+ * part of an image. */
 enum { PANEL_SIDE = 512, PANEL_FLOATS = PANEL_SIDE * PANEL_SIDE };
 
 struct host_scratch {

@@ -1,6 +1,6 @@
 /* MATMUL on the host: the product is cut into tiles, and tiles run in parallel, each as single-threaded OpenBLAS calls.
- * So many small products (attention heads) and one large product keep all cores busy in the same way. Elements of 16 bits
- * are made float32 in panels of bounded size, summed in float32, and rounded once at the end. */
+ * So many small products (attention heads) and one large product keep all cores busy in the same way. Elements of 16
+ * bits are made float32 in panels of bounded size, summed in float32, and rounded once at the end. */
 #include <limits.h>
 #include <string.h>
 

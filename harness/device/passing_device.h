@@ -1,5 +1,5 @@
-/* Passing device: hands every call on to another device. A shim (bounded.h, fault.h, trace.h) begins with one and puts calls of its
- * own into its table; a call that is added to the device table is passed on here, for all of them. */
+/* Passing device: hands every call on to another device. A shim (bounded.h, fault.h, trace.h) begins with one and puts
+ * calls of its own into its table; a call that is added to the device table is passed on here, for all of them. */
 #ifndef ASSAY_DEVICE_PASSING_DEVICE_H
 #define ASSAY_DEVICE_PASSING_DEVICE_H
 
@@ -11,8 +11,8 @@ struct passing_device {
     struct device_table table;
 };
 
-/* Fills passing, so that everything is inner's and what is optional is there if inner has it. kind: a static text. close closes
- * inner and frees passing; a shim that is not malloc's, or holds more, puts its own in place of it. */
+/* Fills passing, so that everything is inner's and what is optional is there if inner has it. kind: a static text.
+ * close closes inner and frees passing; a shim that is not malloc's, or holds more, puts its own in place of it. */
 void passing_device_open(struct passing_device *passing, struct device *inner, const char *kind);
 
 /* What a device passes on to; it begins with a struct passing_device. */

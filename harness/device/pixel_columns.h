@@ -1,5 +1,6 @@
-/* Pixel columns: the matrix whose product with the filters is a convolution. Its rows are (channel, tap) pairs, its columns
- * result pixels; element = the image element that the tap meets there, 0 in the padding. Built in blocks, as float32. */
+/* Pixel columns: the matrix whose product with the filters is a convolution. Its rows are (channel, tap) pairs, its
+ * columns result pixels; element = the image element that the tap meets there, 0 in the padding. Built in blocks, as
+ * float32. */
 #ifndef ASSAY_DEVICE_PIXEL_COLUMNS_H
 #define ASSAY_DEVICE_PIXEL_COLUMNS_H
 
@@ -35,8 +36,8 @@ struct image_part {
     int64_t row, row_count, width;
 };
 
-/* The reverse: each element of the dense matrix [channel_count * kernel^2, pixel_count] is added to the image element it
- * was taken from, where that lies in the part. window->tensor is not used. */
+/* The reverse: each element of the dense matrix [channel_count * kernel^2, pixel_count] is added to the image element
+ * it was taken from, where that lies in the part. window->tensor is not used. */
 void pixel_columns_add(const struct pixel_window *window, const struct pixel_block *block, int64_t channel_count,
                        const float *columns, const struct image_part *part);
 

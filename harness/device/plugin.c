@@ -28,8 +28,8 @@ static void folder_add(struct plugin_folders *folders, const char *path)
     snprintf(folders->path[folders->count++], PATH_MAX, "%s", path);
 }
 
-/* The executable's own folder, and for a test program, build/tests/AREA/test_it, the build folder. No other folder above:
- * one that a repository was cloned into, /tmp say, may be anybody's, and a plug-in is code. */
+/* The executable's own folder, and for a test program, build/tests/AREA/test_it, the build folder. No other folder
+ * above: one that a repository was cloned into, /tmp say, may be anybody's, and a plug-in is code. */
 static void executable_folders_add(struct plugin_folders *folders)
 {
     char path[PATH_MAX];

@@ -24,9 +24,9 @@ struct plugin_entry {
 typedef const struct plugin_entry *(*plugin_entry_function)(void);
 
 /* Opens device number index of the plug-in file_name ("libassay_cuda.so"). It is looked for in $ASSAY_PLUGIN_DIR alone
- * where that is set; else beside the executable, two folders above it (the tests of a build tree), and in the folder that
- * the program was configured to be installed to. STATUS_UNAVAILABLE, with the folders and the remedy, where it is not
- * there, cannot be loaded or was built from other sources. */
+ * where that is set; else beside the executable, two folders above it (the tests of a build tree), and in the folder
+ * that the program was configured to be installed to. STATUS_UNAVAILABLE, with the folders and the remedy, where it is
+ * not there, cannot be loaded or was built from other sources. */
 enum status_code plugin_device_open(const char *kind, const char *file_name, int index, struct device **device,
                                     struct status *error);
 

@@ -1,4 +1,5 @@
-/* Process memory: what the kernel counts for this process, and whether the machine swaps. Internal to harness/device. */
+/* Process memory: what the kernel counts for this process, and whether the machine swaps. Internal to
+ * harness/device. */
 #ifndef ASSAY_DEVICE_PROCESS_MEMORY_H
 #define ASSAY_DEVICE_PROCESS_MEMORY_H
 
@@ -18,8 +19,8 @@ bool process_resident_peak_reset(const char *root);
 /* swap and swapped_out of *disturbance; not valid where the kernel does not tell. */
 void process_swap_read(const char *root, int64_t page_bytes, struct device_disturbance *disturbance);
 
-/* Lowers *bytes to what the limits of this process (ulimit -v and -d) let it map still. False, and *bytes says nothing, where
- * that cannot be told. */
+/* Lowers *bytes to what the limits of this process (ulimit -v and -d) let it map still. False, and *bytes says nothing,
+ * where that cannot be told. */
 bool process_limits_apply(const char *root, int64_t *bytes);
 
 #endif

@@ -36,8 +36,8 @@ struct product_options {
     struct product_workspace workspace;
 };
 
-/* Reads what follows the `required` inputs: a bias where there may be one, and a workspace, told from it by its dtype. A
- * text where there is anything else, or not one output. */
+/* Reads what follows the `required` inputs: a bias where there may be one, and a workspace, told from it by its dtype.
+ * A text where there is anything else, or not one output. */
 static const char *options_read(const struct operation_call *call, int required, bool bias_allowed,
                                 struct product_options *options)
 {
@@ -182,7 +182,8 @@ static int64_t merged_row_stride(const struct product_matrix *matrix, int64_t ro
     return step == rows * matrix->leading ? matrix->leading : 0;
 }
 
-/* One b for the whole batch, and rows that go on evenly from one element of the batch to the next: one large product. */
+/* One b for the whole batch, and rows that go on evenly from one element of the batch to the next: one large
+ * product. */
 static void matmul_plan_merge_rows(struct matmul_plan *plan)
 {
     if (plan->batch[0] != 1 || plan->batch[1] <= 1 || plan->b.batch_stride[1] != 0 || plan->a.transposed ||

@@ -1,5 +1,5 @@
-/* Product plans: a matrix product or a CONVOLUTION call as a matrix library wants to see it. Pure arithmetic on shapes and strides;
- * shared by the host and the CUDA plug-in, so that both multiply the same matrices. */
+/* Product plans: a matrix product or a CONVOLUTION call as a matrix library wants to see it. Pure arithmetic on shapes
+ * and strides; shared by the host and the CUDA plug-in, so that both multiply the same matrices. */
 #ifndef ASSAY_DEVICE_PRODUCT_PLAN_H
 #define ASSAY_DEVICE_PRODUCT_PLAN_H
 
@@ -44,8 +44,9 @@ struct matmul_plan {
 /* Whether matmul_plan reads it. */
 bool call_is_matmul(const struct operation_call *call);
 
-/* From a MATMUL, INTEGER_MATMUL or SCALED_MATMUL call. Leading dimensions that one stride spans are merged; a batch that shares one b becomes rows.
- * STATUS_INTERNAL with shapes and the reason where the call breaks the contract of kernels/operation.h. */
+/* From a MATMUL, INTEGER_MATMUL or SCALED_MATMUL call. Leading dimensions that one stride spans are merged; a batch
+ * that shares one b becomes rows. STATUS_INTERNAL with shapes and the reason where the call breaks the contract of
+ * kernels/operation.h. */
 enum status_code matmul_plan(const struct operation_call *call, struct matmul_plan *plan, struct status *error);
 
 /* The geometry of the three convolutions. image [N, C, H, W], weight [O, C, k, k], result [N, O, rows, columns]. */
@@ -63,8 +64,8 @@ struct convolution_plan {
 enum status_code convolution_plan(const struct operation_call *call, struct convolution_plan *plan,
                                   struct status *error);
 
-/* "MATMUL float32 [8, 128, 768] float32 [768, 3072] -> float32 [8, 128, 3072]": a call for messages. Cut where it is too
- * long. Returns text. */
+/* "MATMUL float32 [8, 128, 768] float32 [768, 3072] -> float32 [8, 128, 3072]": a call for messages. Cut where it is
+ * too long. Returns text. */
 enum { CALL_TEXT_BYTES = 320 };
 const char *call_describe(const struct operation_call *call, char text[CALL_TEXT_BYTES]);
 

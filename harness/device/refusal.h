@@ -1,6 +1,6 @@
-/* Refusal: who had no memory left, told from the text of an out of memory. A text travels further than anything else that is
- * known of it: out of a plug-in, out of a child, into records. The words by which sources are told apart stand here once;
- * those who refuse put them into their texts, and refusal_source_of finds them there. */
+/* Refusal: who had no memory left, told from the text of an out of memory. A text travels further than anything else
+ * that is known of it: out of a plug-in, out of a child, into records. The words by which sources are told apart stand
+ * here once; those who refuse put them into their texts, and refusal_source_of finds them there. */
 #ifndef ASSAY_DEVICE_REFUSAL_H
 #define ASSAY_DEVICE_REFUSAL_H
 
@@ -23,8 +23,8 @@ enum refusal_source {
 #define REFUSAL_WORDS_LIMIT   "the kernel maps no more"
 #define REFUSAL_WORDS_KILLED  "(SIGKILL)"
 
-/* Of the text of a STATUS_OUT_OF_MEMORY, with or without prefixes, or of the end of a child that was killed. What has none of
- * these words is REFUSAL_PROGRAM. */
+/* Of the text of a STATUS_OUT_OF_MEMORY, with or without prefixes, or of the end of a child that was killed. What has
+ * none of these words is REFUSAL_PROGRAM. */
 enum refusal_source refusal_source_of(const char *text);
 
 const char *refusal_source_name(enum refusal_source source); /* "segment", "machine", "cgroup", ... */

@@ -1,5 +1,5 @@
-/* accelerate: the sizes and the rows. Its box of text is drawn in accelerate_table.c. Not an improvement of it: where it
- * errs (the head is missing, integers are divided with the rest), so does this. */
+/* accelerate: the sizes and the rows. Its box of text is drawn in accelerate_table.c. Not an improvement of it: where
+ * it errs (the head is missing, integers are divided with the rest), so does this. */
 #include "harness/estimate/accelerate.h"
 
 #include <math.h>
@@ -250,7 +250,8 @@ enum accelerate_dtype accelerate_storage_of(enum precision precision)
     }
 }
 
-/* It sizes loading and training, and says of inference only that loading is not all of it: there total_bytes is loading. */
+/* It sizes loading and training, and says of inference only that loading is not all of it: there total_bytes is
+ * loading. */
 static enum status_code accelerate_compute(const struct estimate_input *input, struct estimate *estimate,
                                            struct status *error)
 {

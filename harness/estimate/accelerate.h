@@ -1,14 +1,14 @@
 /* accelerate: what `accelerate estimate-memory` says, to the same two decimals.
  *
  * total = bytes of parameters and buffers of the model without a head, in float32 (a boolean is one eighth of a byte, a
- * tied parameter counts once); other types are that number divided, buffers included. largest layer = the largest module
- * that is a leaf or is never split. Training with Adam, current rule (since 0.29): the highest of four stages; model B,
- * gradients B or 1.5 B, optimizer 2 B, step 4 B (float32) or 2 B (float16); int8 and int4: none. Rule 0.23: 4 times the
- * total of every type.
+ * tied parameter counts once); other types are that number divided, buffers included. largest layer = the largest
+ * module that is a leaf or is never split. Training with Adam, current rule (since 0.29): the highest of four stages;
+ * model B, gradients B or 1.5 B, optimizer 2 B, step 4 B (float32) or 2 B (float16); int8 and int4: none. Rule 0.23: 4
+ * times the total of every type.
  *
- * Worked number: bert-base-cased: 4 * 108,310,272 + 8,192 = 433,249,280 bytes = 413.18 MB; largest layer, the embeddings:
- * 90,669,056 = 86.47 MB; training 1,732,997,120 = 1.61 GB in float32 and 866,498,560 = 826.36 MB in float16. Its units
- * are binary, whatever they are called. */
+ * Worked number: bert-base-cased: 4 * 108,310,272 + 8,192 = 433,249,280 bytes = 413.18 MB; largest layer, the
+ * embeddings: 90,669,056 = 86.47 MB; training 1,732,997,120 = 1.61 GB in float32 and 866,498,560 = 826.36 MB in
+ * float16. Its units are binary, whatever they are called. */
 #ifndef ASSAY_ESTIMATE_ACCELERATE_H
 #define ASSAY_ESTIMATE_ACCELERATE_H
 
@@ -86,9 +86,10 @@ enum status_code accelerate_sizes_of(const struct config *config, const struct a
 
 struct checkpoint;
 
-/* The same of the tensors that a file stores, where nothing says what the model is: floating ones in float32, others as they are;
- * parameter_count is that of all elements, buffer_bytes 0. The largest layer is told by names: a numbered block ("h.3") as a
- * module that is never split, or a module beside the blocks; where no modules are numbered it is unknown. */
+/* The same of the tensors that a file stores, where nothing says what the model is: floating ones in float32, others as
+ * they are; parameter_count is that of all elements, buffer_bytes 0. The largest layer is told by names: a numbered
+ * block ("h.3") as a module that is never split, or a module beside the blocks; where no modules are numbered it is
+ * unknown. */
 enum status_code accelerate_sizes_of_file(const struct checkpoint *checkpoint, struct accelerate_sizes *sizes,
                                           struct status *error);
 

@@ -46,7 +46,8 @@ static int layer_compare(const void *a, const void *b)
     return order != 0 ? order : (one->length > other->length) - (one->length < other->length);
 }
 
-/* The largest of layers that lie together; *blocks: how many of them are numbered. Sums lie inside the total, which fits. */
+/* The largest of layers that lie together; *blocks: how many of them are numbered. Sums lie inside the total, which
+ * fits. */
 static int64_t largest_of(struct layer *layers, int count, int *blocks)
 {
     int64_t largest = 0;

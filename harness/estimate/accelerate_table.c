@@ -1,5 +1,5 @@
-/* accelerate's box of text: columns as wide as their longest cell, cells centred as Python centres them. Not a table for
- * other reports. */
+/* accelerate's box of text: columns as wide as their longest cell, cells centred as Python centres them. Not a table
+ * for other reports. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +17,8 @@ struct box {
 
 static const char *const headers[COLUMN_COUNT] = {"dtype", "Largest Layer", "Total Size", "Training using Adam"};
 
-/* Python's repr of round(value, 2): no zeros at the end, but one digit after the point. Values are below 10,000 here, so
- * two decimals are its shortest spelling. */
+/* Python's repr of round(value, 2): no zeros at the end, but one digit after the point. Values are below 10,000 here,
+ * so two decimals are its shortest spelling. */
 static void number_format(double value, char cell[CELL_BYTES], const char *unit)
 {
     char digits[CELL_BYTES / 2];

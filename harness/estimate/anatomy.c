@@ -4,7 +4,8 @@
  *                 weights  gradients  Adam  8-bit Adam  SGD with momentum
  *   mixed            6         4        8        2             4          2 + 4: a 16-bit copy and a float32 one
  *   float32          4         4        8        2             4
- *   16 bits          2         -        -        -             -          the text does not describe training without a float32 copy
+ *   16 bits          2         -        -        -             -          the text does not describe training without
+ *                                                                         a float32 copy
  *
  * Activations, in training: batch * seq * layers * hidden elements ("vary with batch size, sequence length, model depth
  * and hidden size") of 2 bytes in mixed precision, else 4; and where attention is not computed by a fused kernel, its

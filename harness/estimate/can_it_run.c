@@ -1,6 +1,7 @@
 /* can-it-run: the calculator "Can it run LLM" (Vokturz/can-it-run-llm), which multiplies accelerate's total of a dtype:
  *
- *     loading the total     inference 1.2 x the total     training with Adam 4 x the total (accelerate's rule until 0.28)
+ *     loading the total     inference 1.2 x the total     training with Adam 4 x the total (accelerate's rule
+ *                                                         until 0.28)
  *     LoRA 1.2 x (the total + 16 / 8 * 4 bytes for each trained parameter)
  *
  * The parameters that LoRA trains are a share of the model's that its user sets (2 % by default); here they are

@@ -1,7 +1,7 @@
 /* deepspeed-zero2, deepspeed-zero2-docs, deepspeed-zero3: DeepSpeed's estimates of parameters, gradients and optimizer
- * states, for 16-bit training with Adam on one node. Left out: activations ("to be completed"), buffers of communication,
- * allocator, context; float32 training, ZeRO 1 and adapters, for which it has no function. total_bytes is without
- * offloading; what is offloaded stands beside it in JSON, one object for each line that DeepSpeed prints. */
+ * states, for 16-bit training with Adam on one node. Left out: activations ("to be completed"), buffers of
+ * communication, allocator, context; float32 training, ZeRO 1 and adapters, for which it has no function. total_bytes
+ * is without offloading; what is offloaded stands beside it in JSON, one object for each line that DeepSpeed prints. */
 #include "harness/estimate/deepspeed.h"
 
 #include <stdio.h>

@@ -4,7 +4,8 @@
  *
  *                        on each device                     on the host
  *     ZeRO 2             2 P + 18 P / N                     4 P N 1.5          18 = 2 + 4 gradients, 4 copy, 8 Adam
- *       documented       4 P + 16 P / N                     the same           until 0.14.3; the table of its documentation
+ *       documented       4 P + 16 P / N                     the same           until 0.14.3; the table of
+ *                                                                              its documentation
  *       offloaded        2 P                                P max(4 N, 16) 1.5
  *     ZeRO 3             4 l + 18 P / N                     4 l N 1.5
  *       optimizer        4 l + 2 P / N                      16 P 1.5           offloaded

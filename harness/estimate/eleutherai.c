@@ -7,17 +7,17 @@
  *   16 bits          2         2        12        6             8
  *   float32          4         4         8        2             4         the weights are float32 already: no copy
  *
- * Activations of 16 bits: s b h L (34 + 5 a s / h) bytes; with full recomputation 2 s b h L (s: seq, b: batch, h: hidden,
- * L: layers, a: heads). For float32 the text has no numbers; EleutherAI's own calculator writes the same terms with the
- * bytes of an element (rule_terms.h). None for convolutions; and the same ones for fused attention.
+ * Activations of 16 bits: s b h L (34 + 5 a s / h) bytes; with full recomputation 2 s b h L (s: seq, b: batch, h:
+ * hidden, L: layers, a: heads). For float32 the text has no numbers; EleutherAI's own calculator writes the same terms
+ * with the bytes of an element (rule_terms.h). None for convolutions; and the same ones for fused attention.
  *
- * Divided among N devices: ZeRO 1 optimizer / N, ZeRO 2 gradients / N too, ZeRO 3 weights / N too and the parameters that
- * are alive (DeepSpeed's default, at most 10^9 of them); with tensor and pipeline degrees TP and PP and ZeRO 1
- * weights / (PP TP) + optimizer / N + activations / TP + gradients / PP. For other combinations, and for FSDP, it has no
- * sum. Left out: temporaries, logits and loss, workspaces, allocator, context, communication.
+ * Divided among N devices: ZeRO 1 optimizer / N, ZeRO 2 gradients / N too, ZeRO 3 weights / N too and the parameters
+ * that are alive (DeepSpeed's default, at most 10^9 of them); with tensor and pipeline degrees TP and PP and ZeRO 1
+ * weights / (PP TP) + optimizer / N + activations / TP + gradients / PP. For other combinations, and for FSDP, it has
+ * no sum. Left out: temporaries, logits and loss, workspaces, allocator, context, communication.
  *
- * Worked number: gpt2 (124,439,808 parameters), mixed, batch 8, seq 512: 18 * 124,439,808 = 2,239,916,544 of states, and
- * 512 * 8 * 768 * 12 * 34 + 5 * 12 * 512^2 * 8 * 12 = 2,793,406,464 of activations: 5,033,323,008 bytes. */
+ * Worked number: gpt2 (124,439,808 parameters), mixed, batch 8, seq 512: 18 * 124,439,808 = 2,239,916,544 of states,
+ * and 512 * 8 * 768 * 12 * 34 + 5 * 12 * 512^2 * 8 * 12 = 2,793,406,464 of activations: 5,033,323,008 bytes. */
 #include "harness/base/size.h"
 #include "harness/estimate/rule_terms.h"
 

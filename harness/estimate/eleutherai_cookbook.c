@@ -10,7 +10,8 @@
  *                                                        grouped heads and gates (a third matrix) not known to it
  *
  *     training: weights 2 (float32: 4), gradients 4, optimizer 12 (SGD with momentum: 8) bytes of each, and activations
- *         s b h L 34 + 5 a s^2 b L, with checkpointing s b h L 34 (the other term alone goes), of 16-bit elements always
+ *         s b h L 34 + 5 a s^2 b L, with checkpointing s b h L 34 (the other term alone goes), always of 16-bit
+ *         elements
  *     inference: weights, s b h 34 for one layer, and keys and values of s + n tokens: 2 h L (s + n) b
  *
  * The last is a fault of its own: keys and values are two, so a factor 2 is missing, and its option for grouped heads

@@ -128,7 +128,8 @@ static struct json *value_new(const struct estimate_quantity *quantity)
     return quantity->text != NULL ? json_string_new(quantity->text) : json_integer_new(quantity->value);
 }
 
-/* "stages.load.requested_bytes" goes into the object "load" of the object "stages": made where they are not there yet. */
+/* "stages.load.requested_bytes" goes into the object "load" of the object "stages": made where they are not there
+ * yet. */
 static bool nested_set(struct json *object, const char *name, struct json *value)
 {
     const char *dot = strchr(name, '.');

@@ -1,8 +1,8 @@
 /* Estimates: one table of predictors, each a pure function of a model and a workload, and of how it is divided.
  *
- * A predictor gives named quantities. One that it has no rule for is unknown (null), never 0, and a note says why. The quantity
- * that a verdict compares is total_bytes; the others say what it is made of. Of a divided model all are those of one device, the one that
- * holds most. */
+ * A predictor gives named quantities. One that it has no rule for is unknown (null), never 0, and a note says why. The
+ * quantity that a verdict compares is total_bytes; the others say what it is made of. Of a divided model all are those
+ * of one device, the one that holds most. */
 #ifndef ASSAY_ESTIMATE_ESTIMATE_H
 #define ASSAY_ESTIMATE_ESTIMATE_H
 
@@ -64,8 +64,8 @@ const struct estimator *estimator_at(int index);
 /* NULL where the name is not known. */
 const struct estimator *estimator_find(const char *name);
 
-/* Whether it has a rule for the case. A model that is divided among devices is for those that divide; one that is placed part by
- * part (workload place) is for none. */
+/* Whether it has a rule for the case. A model that is divided among devices is for those that divide; one that is
+ * placed part by part (workload place) is for none. */
 bool estimator_applies(const struct estimator *estimator, const struct estimate_input *input);
 
 /* Runs one estimator that applies. On success estimate holds its quantities. */
@@ -83,8 +83,8 @@ void estimate_note(struct estimate *estimate, bool unknown, const char *why);
 /* The quantity, or NULL. */
 const struct estimate_quantity *estimate_get(const struct estimate *estimate, const char *name);
 
-/* An object with one member for each quantity, unknown ones null, in order, and the note where there is one. NULL where memory
- * ran out. */
+/* An object with one member for each quantity, unknown ones null, in order, and the note where there is one. NULL where
+ * memory ran out. */
 struct json *estimate_to_json(const struct estimate *estimate);
 
 /* The rows; each is defined in the file of its name. */

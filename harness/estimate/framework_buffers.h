@@ -1,9 +1,9 @@
 /* Framework buffers: what releases of transformers registered besides parameters, and no longer do.
  *
- * A table that accelerate prints counts buffers, persistent or not, and these changed: Llama kept the cosines and sines of
- * all positions in every layer until 4.40, GPT-2 a causal mask until 5.0. A published figure therefore belongs to a
- * release. The release that wrote a model's config.json is the default: it is the one of the figures that were published
- * with the model. Sources: the modelling files of the releases named in docs/decisions.
+ * A table that accelerate prints counts buffers, persistent or not, and these changed: Llama kept the cosines and sines
+ * of all positions in every layer until 4.40, GPT-2 a causal mask until 5.0. A published figure therefore belongs to a
+ * release. The release that wrote a model's config.json is the default: it is the one of the figures that were
+ * published with the model. Sources: the modelling files of the releases named in docs/decisions.
  *
  * Worked number: Llama-2-7b (4.31): each of 32 layers has 64 * 4 bytes of frequencies and 2 * 4096 * 128 * 4 bytes of
  * cosines and sines: 4,194,560; in all 134,225,920 bytes. */

@@ -1,11 +1,12 @@
-/* llama-factory: the table "Hardware Requirement" of LLaMA-Factory's README, its last column, for x billions of parameters:
+/* llama-factory: the table "Hardware Requirement" of LLaMA-Factory's README, its last column, for x billions of
+ * parameters:
  *
  *     full, mixed (amp)   18 x GB       full, pure_bf16   8 x GB      freeze or LoRA, 16 bits   2 x GB
  *     QLoRA 8 bits           x GB       4 bits          x / 2 GB      2 bits                  x / 4 GB
  *
- * so bytes per parameter of the model, adapters not counted. The columns with numbers round it up (7B in pure_bf16: 60 GB
- * where 8 x is 56). Freezing and 2 bits are no cases here. Left out: batch, sequence and everything that depends on them;
- * float32, float16 throughout, fp8, inference: the table has no row for them.
+ * so bytes per parameter of the model, adapters not counted. The columns with numbers round it up (7B in pure_bf16: 60
+ * GB where 8 x is 56). Freezing and 2 bits are no cases here. Left out: batch, sequence and everything that depends on
+ * them; float32, float16 throughout, fp8, inference: the table has no row for them.
  *
  * Worked number: Llama-2-7b with its head, LoRA in bfloat16: 2 * 6,738,415,616 = 13,476,831,232 bytes. */
 #include "harness/estimate/rule_terms.h"

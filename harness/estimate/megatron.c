@@ -4,7 +4,8 @@
  * (h: hidden, f: feed-forward, a, k: heads and key heads of d elements, n: 1 of an RMS norm, 2 of a layer norm, g: 3/2
  * with a gate, else 1):
  *
- *     layer 2 h a d (1 + k / a) + 2 h f g + 2 h n     last norm n h     embedding V h, again for a head that is not tied
+ *     layer 2 h a d (1 + k / a) + 2 h f g + 2 h n     last norm n h     embedding V h, again for a head
+ *                                                                       that is not tied
  *
  * Most loaded device: layers / PP, one embedding, the head where PP is 1; norms whole, the rest / TP. Each parameter
  * takes 18 bytes (2 + 4 gradient + 4 copy + 8 Adam), or 6 + 12 / DP with the distributed optimizer, which ZeRO
@@ -12,7 +13,8 @@
  *
  * Activations, with sequence parallelism and selective recomputation, of the first stage (s: seq, b: batch, L: layers):
  *
- *     (L s b h (18 + 4 f / h) + 8 s b PP + s b h PP) min(1, micro-batches / PP) + [PP = 1] 4 s b h (1 + V / h), all / TP
+ *     (L s b h (18 + 4 f / h) + 8 s b PP + s b h PP) min(1, micro-batches / PP) + [PP = 1] 4 s b h (1 + V / h),
+ *     all / TP
  *
  * That is what fused attention keeps. Where scores are stored, 5 a s^2 b L / TP more; with checkpointing, 2 s b h
  * for each layer in the place of the first term: both from the paper behind it (arXiv 2205.05198, table 2), since

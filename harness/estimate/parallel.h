@@ -1,7 +1,7 @@
 /* Parallel: how a model is divided among devices. The batch and the micro-batches of a workload are those of one rank.
  *
- * data x tensor x pipeline devices; expert groups lie within the data groups, as in Megatron. ZeRO and FSDP divide among
- * the data-parallel ranks: ZeRO 1 the optimizer's states, 2 the gradients too, 3 and FSDP the weights too. */
+ * data x tensor x pipeline devices; expert groups lie within the data groups, as in Megatron. ZeRO and FSDP divide
+ * among the data-parallel ranks: ZeRO 1 the optimizer's states, 2 the gradients too, 3 and FSDP the weights too. */
 #ifndef ASSAY_ESTIMATE_PARALLEL_H
 #define ASSAY_ESTIMATE_PARALLEL_H
 

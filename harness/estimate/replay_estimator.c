@@ -6,8 +6,8 @@
  * With the constants of a device: process_bytes and device_bytes = reserved_bytes_peak + growth of the mode;
  * footprint_bytes = that + the context. The medians of the constants are used.
  *
- * With a bound, segments beyond it are refused, so that the allocator gives back what it only caches and asks again; what still does
- * not fit has no peaks, and a note. */
+ * With a bound, segments beyond it are refused, so that the allocator gives back what it only caches and asks again;
+ * what still does not fit has no peaks, and a note. */
 #include <stdio.h>
 
 #include "harness/base/size.h"

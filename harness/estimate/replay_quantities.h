@@ -1,5 +1,5 @@
-/* Replay quantities: the figures of a replay as those of an estimate. Of a model on one device they are the estimator replay's; of one
- * that lies in several places each place has its own. */
+/* Replay quantities: the figures of a replay as those of an estimate. Of a model on one device they are the estimator
+ * replay's; of one that lies in several places each place has its own. */
 #ifndef ASSAY_ESTIMATE_REPLAY_QUANTITIES_H
 #define ASSAY_ESTIMATE_REPLAY_QUANTITIES_H
 

@@ -1,5 +1,5 @@
-/* Rule terms: what several published rules ask of a case. No rule stands here but the one of activations, which three of
- * them share. */
+/* Rule terms: what several published rules ask of a case. No rule stands here but the one of activations, which three
+ * of them share. */
 #ifndef ASSAY_ESTIMATE_RULE_TERMS_H
 #define ASSAY_ESTIMATE_RULE_TERMS_H
 
@@ -37,14 +37,14 @@ bool rule_has_module(const struct skeleton *skeleton, const char *name);
 /* The factors multiplied. False where that does not fit. */
 bool rule_product(const int64_t *factors, int count, int64_t *result);
 
-/* Activations that training keeps of one layer of a stack, in bytes (Korthikanti et al., arXiv 2205.05198, table 2), for
- * elements of e bytes, on one of t ranks that divide heads and feed-forward parts:
+/* Activations that training keeps of one layer of a stack, in bytes (Korthikanti et al., arXiv 2205.05198, table 2),
+ * for elements of e bytes, on one of t ranks that divide heads and feed-forward parts:
  *
  *     whole: s b h ((4e + 2) + 12e / t) + (2e + 1) a s^2 b / t         recomputed: e s b h
  *
- * With e = 2 and t = 1 that is s b h (34 + 5 a s / h) and 2 s b h. The generalisation to e bytes is that of EleutherAI's
- * calculator, 16e + 2 and 2e + 1. Without scores (fused attention, or their recomputation) the last term is gone. False
- * where it does not fit. Worked: s 512, b 8, h 768, a 12, e 2: 106,954,752 + 125,829,120 bytes. */
+ * With e = 2 and t = 1 that is s b h (34 + 5 a s / h) and 2 s b h. The generalisation to e bytes is that of
+ * EleutherAI's calculator, 16e + 2 and 2e + 1. Without scores (fused attention, or their recomputation) the last term
+ * is gone. False where it does not fit. Worked: s 512, b 8, h 768, a 12, e 2: 106,954,752 + 125,829,120 bytes. */
 struct rule_layer {
     int64_t seq, batch, hidden, heads;
     int element_bytes;

@@ -5,7 +5,8 @@
  * also what stands before them, the last what follows, and its own copy of a tied embedding. Data-parallel ranks
  * divide what is left:
  *
- *     ZeRO 1, 2    one flat buffer of all trained elements, padded to a multiple of 2 N: optimizer / N; ZeRO 2: gradients / N
+ *     ZeRO 1, 2    one flat buffer of all trained elements, padded to a multiple of 2 N: optimizer / N; ZeRO 2:
+ *                  gradients / N
  *     ZeRO 3       every tensor apart, padded to a multiple of N: weights, gradients and optimizer / N
  *     FSDP2        every tensor along dimension 0: the first rank has ceil(rows / N) rows of each
  *
@@ -154,8 +155,8 @@ static void flat_divide(const struct shares *shares, struct stage_share *stage)
     }
 }
 
-/* Numbers the modules by the layer they are in: an element of the outermost list of modules. False where the lists are not
- * one stack of the layers of the configuration. */
+/* Numbers the modules by the layer they are in: an element of the outermost list of modules. False where the lists are
+ * not one stack of the layers of the configuration. */
 static bool layers_number(const struct skeleton *skeleton, int *layers)
 {
     int count = 0;

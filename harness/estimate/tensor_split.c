@@ -77,7 +77,8 @@ static bool ends_in(const char *path, size_t length, const char *name)
            (length == count || path[length - count - 1] == '.');
 }
 
-/* The length of a tensor's path without ".weight" or ".bias": that of its module, or of a parameter that stands for one. */
+/* The length of a tensor's path without ".weight" or ".bias": that of its module, or of a parameter that stands for
+ * one. */
 static size_t stem_length(const char *path)
 {
     const char *dot = strrchr(path, '.');

@@ -1,5 +1,5 @@
-/* Hardware: opens the topology and reads what is not in it. Not here: processors and NUMA nodes (processors_read.c), GPUs
- * (gpus_read.c), output (hardware_text.c). */
+/* Hardware: opens the topology and reads what is not in it. Not here: processors and NUMA nodes (processors_read.c),
+ * GPUs (gpus_read.c), output (hardware_text.c). */
 #include "harness/hardware/hardware.h"
 
 #include <errno.h>

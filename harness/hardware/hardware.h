@@ -70,7 +70,8 @@ struct hardware {
  * STATUS_INVALID where it is no such topology. */
 enum status_code hardware_read(const char *path, struct arena *arena, struct hardware *hardware, struct status *error);
 
-/* The GPU with a bus id as CUDA, NVML or lspci write it: any case, a domain of 4 or 8 digits or none. NULL: not here. */
+/* The GPU with a bus id as CUDA, NVML or lspci write it: any case, a domain of 4 or 8 digits or none. NULL: not
+ * here. */
 const struct hardware_gpu *hardware_find_gpu(const struct hardware *hardware, const char *pci_bus_id);
 
 /* {"host", "kernel", "cpu_model", "memory_bytes", "memory_source", "package_count", "core_count", "pu_count",

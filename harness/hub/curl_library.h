@@ -1,5 +1,5 @@
-/* libcurl, opened when the first byte is wanted from a hub and not when the program starts: it and what it brings with it
- * would stand in the footprint of every process that measures. Internal to harness/hub. */
+/* libcurl, opened when the first byte is wanted from a hub and not when the program starts: it and what it brings with
+ * it would stand in the footprint of every process that measures. Internal to harness/hub. */
 #ifndef ASSAY_HUB_CURL_LIBRARY_H
 #define ASSAY_HUB_CURL_LIBRARY_H
 

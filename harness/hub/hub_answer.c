@@ -1,5 +1,5 @@
-/* Hub answer: which bytes of an answer are those that were asked for. A server that does not know ranges sends the file from
- * its beginning: what stands before the range is passed over, and the rest is not waited for. */
+/* Hub answer: which bytes of an answer are those that were asked for. A server that does not know ranges sends the file
+ * from its beginning: what stands before the range is passed over, and the rest is not waited for. */
 #include "harness/hub/hub_answer.h"
 
 #include <ctype.h>

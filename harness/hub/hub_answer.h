@@ -1,5 +1,5 @@
-/* Hub answer: what comes back for one request, taken line by line and block by block. Knows nothing of libcurl, so that it
- * can be fed by hand. Internal to harness/hub. */
+/* Hub answer: what comes back for one request, taken line by line and block by block. Knows nothing of libcurl, so that
+ * it can be fed by hand. Internal to harness/hub. */
 #ifndef ASSAY_HUB_HUB_ANSWER_H
 #define ASSAY_HUB_HUB_ANSWER_H
 

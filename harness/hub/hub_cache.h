@@ -5,8 +5,8 @@
  *                              .no_exist/COMMIT/FILE     empty: the repository has no such file at that commit
  *                              heads/COMMIT/FILE         only in folders of our own: the first bytes of a large file
  *
- * Names come checked (hub_name.h): no part of them leaves the folder. What is written appears whole, under its name, or not
- * at all, however many processes write it. */
+ * Names come checked (hub_name.h): no part of them leaves the folder. What is written appears whole, under its name, or
+ * not at all, however many processes write it. */
 #ifndef ASSAY_HUB_HUB_CACHE_H
 #define ASSAY_HUB_HUB_CACHE_H
 
@@ -34,8 +34,9 @@ struct hub_head {
 /* Whether the folder has anything of the repository. */
 bool hub_cache_knows(const char *folder, const char *repository);
 
-/* The commit that a revision stands for there: what refs/REVISION says, or the revision itself where there is a snapshot of
- * that name. age_seconds: since it was written; 0 for a commit; may be NULL. False where it is not known. */
+/* The commit that a revision stands for there: what refs/REVISION says, or the revision itself where there is a
+ * snapshot of that name. age_seconds: since it was written; 0 for a commit; may be NULL. False where it is not
+ * known. */
 bool hub_cache_commit(const char *folder, const char *repository, const char *revision, char commit[HUB_COMMIT_BYTES],
                       int64_t *age_seconds);
 

@@ -10,7 +10,8 @@
 
 #include "harness/base/json.h"
 
-/* Our folder for an endpoint: caches of different hubs do not mix. "https://hub.example:8080/x" -> "hub.example_8080_x". */
+/* Our folder for an endpoint: caches of different hubs do not mix. "https://hub.example:8080/x" ->
+ * "hub.example_8080_x". */
 static void own_folder_set(struct hub_repository *repository)
 {
     const char *host = strstr(repository->settings.endpoint, "://") + 3;
@@ -186,8 +187,8 @@ static enum status_code answer_judge(struct hub_repository *repository, const ch
     return code;
 }
 
-/* What is known for longer than a moment is written down. That it cannot be is no reason to fail here: whoever needs a file
- * on disk will say so. */
+/* What is known for longer than a moment is written down. That it cannot be is no reason to fail here: whoever needs a
+ * file on disk will say so. */
 static void answer_note(const struct hub_repository *repository, const char *file, bool absent)
 {
     const struct hub_name *name = &repository->name;

@@ -22,8 +22,8 @@ struct hub_repository {
 enum status_code repository_address(const struct hub_repository *repository, const char *file, struct text *address,
                                     struct status *error);
 
-/* One request for a file of the repository, and the meaning of the answer. STATUS_OK with *absent: the repository has no such
- * file. The commit becomes known here. request->address is set here where it is NULL. */
+/* One request for a file of the repository, and the meaning of the answer. STATUS_OK with *absent: the repository has
+ * no such file. The commit becomes known here. request->address is set here where it is NULL. */
 enum status_code repository_ask(struct hub_repository *repository, const char *file, struct hub_request *request,
                                 struct hub_response *response, bool *absent, struct status *error);
 

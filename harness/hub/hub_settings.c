@@ -37,8 +37,8 @@ static const char *home_folder(void)
     return home != NULL ? home : "";
 }
 
-/* Appends what $NAME or ${NAME} at the beginning of value stands for; how many bytes of value that was. One that is not set
- * stays as it is written. */
+/* Appends what $NAME or ${NAME} at the beginning of value stands for; how many bytes of value that was. One that is not
+ * set stays as it is written. */
 static size_t variable_expand(const char *value, struct text *text)
 {
     bool braced = value[1] == '{';
@@ -141,8 +141,8 @@ static enum status_code endpoint_read(struct hub_settings *settings, struct stat
     return STATUS_OK;
 }
 
-/* Without white space around it; line breaks within are left out, as huggingface_hub does. A token goes into a header, so
- * it may hold nothing that could end one. */
+/* Without white space around it; line breaks within are left out, as huggingface_hub does. A token goes into a header,
+ * so it may hold nothing that could end one. */
 static enum status_code token_clean(const char *where, const char *value, struct hub_settings *settings,
                                     struct status *error)
 {

@@ -29,8 +29,8 @@ struct hub_transfer {
     int64_t deadline_ms; /* of all requests together; 0: none was made */
 };
 
-/* A hub that sends a little now and then never stands still: a request has time for its bytes at a slow line's speed, and
- * all of them together have theirs. At least 1, because 0 would be no limit. */
+/* A hub that sends a little now and then never stands still: a request has time for its bytes at a slow line's speed,
+ * and all of them together have theirs. At least 1, because 0 would be no limit. */
 static long time_left_ms(struct hub_transfer *transfer, const struct hub_request *request)
 {
     int64_t stall_ms = transfer->settings->stall_seconds * 1000, now = clock_ns() / 1000000;

@@ -1,5 +1,5 @@
-/* Hub transfer: one file, or a part of one, over HTTP. Redirects are followed and passing troubles tried again here; what an
- * answer means is said in hub_repository.c. Internal to harness/hub.
+/* Hub transfer: one file, or a part of one, over HTTP. Redirects are followed and passing troubles tried again here;
+ * what an answer means is said in hub_repository.c. Internal to harness/hub.
  *
  * The token goes to the scheme, host and port of the endpoint and nowhere else. Where the endpoint is https, nothing is
  * fetched by http. Nothing is asked compressed: what is counted is what comes. */
@@ -46,8 +46,8 @@ enum status_code hub_transfer_open(const struct hub_settings *settings, struct h
                                    struct status *error);
 void hub_transfer_close(struct hub_transfer *transfer); /* NULL is accepted */
 
-/* STATUS_OK with whatever status the server gave in the end. STATUS_IO: no answer, or one that broke off or breaks the rules
- * of HTTP; the text names the address and the reason. The caller releases response->bytes. */
+/* STATUS_OK with whatever status the server gave in the end. STATUS_IO: no answer, or one that broke off or breaks the
+ * rules of HTTP; the text names the address and the reason. The caller releases response->bytes. */
 enum status_code hub_transfer_get(struct hub_transfer *transfer, const struct hub_request *request,
                                   struct hub_response *response, struct status *error);
 

@@ -1,5 +1,6 @@
-/* Range source: a file on the hub as a byte source. Its beginning is kept as far as it was read, one piece without gaps, and
- * read ahead in growing steps: a header takes one request or two. What is read elsewhere is fetched and forgotten. */
+/* Range source: a file on the hub as a byte source. Its beginning is kept as far as it was read, one piece without
+ * gaps, and read ahead in growing steps: a header takes one request or two. What is read elsewhere is fetched and
+ * forgotten. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* 8-bit Adam: moments kept as codes of one byte, 256 of them sharing a float32 scale, as in bitsandbytes 0.50 (Adam8bit,
- * block-wise; paper: "8-bit Optimizers via Block-wise Quantization", arXiv 2110.02861).
+/* 8-bit Adam: moments kept as codes of one byte, 256 of them sharing a float32 scale, as in bitsandbytes 0.50
+ * (Adam8bit, block-wise; paper: "8-bit Optimizers via Block-wise Quantization", arXiv 2110.02861).
  *
  * A code stands for a number of a map, times the scale of its block, the block's largest magnitude. The dynamic map has
  * 256 numbers from -1 (unsigned: 0) to 1, finer towards 0: decade i, from 10^(i-7) to 10^(i-6), i = 0 to 6, has 2^i

@@ -18,7 +18,8 @@
 enum { CORE_WARPS = 4, CORE_LANES = 32 * CORE_WARPS, CORE_WIDTH_MAXIMUM = 256 };
 
 /* One form of a kernel, fixed when it is compiled. Either each warp has lines of the still tile for itself and all walk
- * over the same moving tiles; or (`apart`) all have the same still lines and each walks over moving tiles of its own. */
+ * over the same moving tiles; or (`apart`) all have the same still lines and each walks over moving tiles of its
+ * own. */
 template <enum dtype dtype_, int width_, int strips_, int moving_, int warps_ = CORE_WARPS, bool apart_ = false>
 struct core_form {
     static constexpr enum dtype dtype = dtype_;
@@ -72,8 +73,8 @@ BODY int core_depth(const struct attention *attention)
     return ((int)attention->width + 15) & ~15;
 }
 
-/* Begins to copy `lines` rows of a head, with the lanes of the block or of one warp. What lies beyond the depth is never
- * read. */
+/* Begins to copy `lines` rows of a head, with the lanes of the block or of one warp. What lies beyond the depth is
+ * never read. */
 template <typename form, int lines, int lanes = form::lanes>
 BODY void core_fetch(uint16_t *tile, struct tile_source from, int depth)
 {
@@ -212,8 +213,8 @@ BODY float core_exponential(float x)
     return exp2f(x * 1.44269504f);
 }
 
-/* Where the elements of something that has one for each score stand: of line i of the still tile and line j of the moving
- * one at start + i * still_step + j * moving_step. */
+/* Where the elements of something that has one for each score stand: of line i of the still tile and line j of the
+ * moving one at start + i * still_step + j * moving_step. */
 struct core_view {
     int64_t start, still_step, moving_step;
 };

@@ -128,10 +128,10 @@ static inline const char *quantized_pattern(enum opcode opcode)
     }
 }
 
-/* Tensors of a call, inputs then outputs, one letter each: f floating, n floating or uint8, s float32, i int64, b bool, u uint8, a any, d that
- * of the first tensor (the shape's check sees to it), q codes of quantised storage (int8, float8_e4m3fn, nf4x2), k int8,
- * e float8_e4m3fn, w int32. Capital letters: dense. In brackets: may be left out. "" for an
- * opcode that is not known here. */
+/* Tensors of a call, inputs then outputs, one letter each: f floating, n floating or uint8, s float32, i int64, b bool,
+ * u uint8, a any, d that of the first tensor (the shape's check sees to it), q codes of quantised storage (int8,
+ * float8_e4m3fn, nf4x2), k int8, e float8_e4m3fn, w int32. Capital letters: dense. In brackets: may be left out. "" for
+ * an opcode that is not known here. */
 static inline const char *call_pattern(enum opcode opcode)
 {
     switch (opcode) {

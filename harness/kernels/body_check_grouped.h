@@ -1,5 +1,5 @@
-/* Check of shapes: rows that are sorted into groups. A part of body_check_shape.h, which includes it behind what all checks
- * share. */
+/* Check of shapes: rows that are sorted into groups. A part of body_check_shape.h, which includes it behind what all
+ * checks share. */
 #ifndef ASSAY_KERNELS_BODY_CHECK_GROUPED_H
 #define ASSAY_KERNELS_BODY_CHECK_GROUPED_H
 

@@ -16,7 +16,8 @@ static inline struct walk complex_walk_of(const struct operation_call *call)
     return walk_of(tensors, 3);
 }
 
-/* out = a * b, sign * imaginary part for that of b. tensors: a, b, out; at: their real parts; steps: to the imaginary. */
+/* out = a * b, sign * imaginary part for that of b. tensors: a, b, out; at: their real parts; steps: to the
+ * imaginary. */
 BODY void complex_product(const struct tensor *tensors, const int64_t *at, const int64_t *steps, float sign)
 {
     float a_real = float_load(tensors[0].data, tensors[0].dtype, at[0]);

@@ -1,11 +1,11 @@
 /* Bodies of quantised storage: a block's scale, its codes, and what a code is worth.
  *
- * int8 is LLM.int8's form (Dettmers et al. 2022): one scale for each row, the largest magnitude, which becomes 127. nf4 is
- * QLoRA's (Dettmers et al. 2023): 16 levels, the quantiles of a normal distribution scaled to [-1, 1]; the levels are
- * those that bitsandbytes stores. float8_e4m3fn is scaled so that the largest magnitude becomes 448.
+ * int8 is LLM.int8's form (Dettmers et al. 2022): one scale for each row, the largest magnitude, which becomes 127. nf4
+ * is QLoRA's (Dettmers et al. 2023): 16 levels, the quantiles of a normal distribution scaled to [-1, 1]; the levels
+ * are those that bitsandbytes stores. float8_e4m3fn is scaled so that the largest magnitude becomes 448.
  *
- * Worked: 0.5 in a block whose largest magnitude is 2 is int8 round(0.5 * 63.5) = 32, worth 32 * 2 / 127 = 0.503937; nf4
- * level 10 of 16 (0.246112, nearest to 0.25), worth 0.492225; float8 0.5 * 224 = 112 exactly, worth 0.5. */
+ * Worked: 0.5 in a block whose largest magnitude is 2 is int8 round(0.5 * 63.5) = 32, worth 32 * 2 / 127 = 0.503937;
+ * nf4 level 10 of 16 (0.246112, nearest to 0.25), worth 0.492225; float8 0.5 * 224 = 112 exactly, worth 0.5. */
 #ifndef ASSAY_KERNELS_BODY_QUANTIZE_H
 #define ASSAY_KERNELS_BODY_QUANTIZE_H
 
@@ -58,8 +58,8 @@ BODY float block_scale(enum dtype codes, float magnitude)
     return codes == DTYPE_FLOAT8_E4M3FN ? magnitude / FLOAT8_E4M3FN_LARGEST : magnitude;
 }
 
-/* An element in units of its block's code, before it is rounded to one; 0 in a block of zeros. The libraries multiply by a
- * reciprocal for int8 and nf4, and divide for float8: the last bit decides ties. */
+/* An element in units of its block's code, before it is rounded to one; 0 in a block of zeros. The libraries multiply
+ * by a reciprocal for int8 and nf4, and divide for float8: the last bit decides ties. */
 BODY float element_scaled(float value, enum dtype codes, float scale, float reciprocal)
 {
     return codes == DTYPE_FLOAT8_E4M3FN ? (scale > 0.0f ? value / scale : 0.0f) : value * reciprocal;

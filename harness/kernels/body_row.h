@@ -1,6 +1,6 @@
-/* Row: the elements of a row that a team goes through more than once, in groups. On the host a group is the whole row in
- * memory. On CUDA (launch_row.h) it is up to eight elements in a lane's registers; the first groups of a lane stay there
- * from one pass to the next, so that memory is read once, and what they cannot hold is read again.
+/* Row: the elements of a row that a team goes through more than once, in groups. On the host a group is the whole row
+ * in memory. On CUDA (launch_row.h) it is up to eight elements in a lane's registers; the first groups of a lane stay
+ * there from one pass to the next, so that memory is read once, and what they cannot hold is read again.
  *
  *     GROUP_BODY float group_sum(GROUP x, float sum)     // one lane, one group
  *     {
@@ -17,8 +17,8 @@
  *         return team_sum(team, sum);
  *     }
  *
- * ROW is a row that is kept, MEMORY_ROW one that is read or written once. A result is made in row_target(out, place) and
- * brought to memory by row_set; row_keep leaves it where row_kept finds it in a later pass, if row_keeps(place). */
+ * ROW is a row that is kept, MEMORY_ROW one that is read or written once. A result is made in row_target(out, place)
+ * and brought to memory by row_set; row_keep leaves it where row_kept finds it in a later pass, if row_keeps(place). */
 #ifndef ASSAY_KERNELS_BODY_ROW_H
 #define ASSAY_KERNELS_BODY_ROW_H
 

@@ -26,7 +26,8 @@ BODY int64_t team_lowest_index(struct team team, bool takes_part, int64_t index)
     return ((int64_t)most << 20) + (int64_t)least;
 }
 
-/* An element as it is ranked, and whether it comes after `last` in falling order; of equals the lower index is first. */
+/* An element as it is ranked, and whether it comes after `last` in falling order; of equals the lower index is
+ * first. */
 BODY float ranked_value(float value)
 {
     return value != value ? INFINITY : value;

@@ -1,8 +1,9 @@
 /* Data types: what an element of a tensor is. Sizes are those of real storage (a boolean is one byte).
  *
  * nf4x2 is one byte that holds two 4-bit codes, the first in its high half; sizes and strides of such a tensor count
- * bytes. Only QUANTIZE, DEQUANTIZE and QUANTIZED_LINEAR look inside. float8_e4m3fn has no infinity: 0x7f and 0xff are NaN,
- * 448 is the largest number. dtype_is_floating is about what arithmetic is done in: float8 is storage, so it is false. */
+ * bytes. Only QUANTIZE, DEQUANTIZE and QUANTIZED_LINEAR look inside. float8_e4m3fn has no infinity: 0x7f and 0xff are
+ * NaN, 448 is the largest number. dtype_is_floating is about what arithmetic is done in: float8 is storage, so it is
+ * false. */
 #ifndef ASSAY_KERNELS_DTYPE_H
 #define ASSAY_KERNELS_DTYPE_H
 

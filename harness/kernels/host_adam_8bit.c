@@ -15,8 +15,8 @@ const char *host_dynamic_map(const struct operation_call *call)
 
 /* Finds what map_nearest finds, without a search. The numbers of a map's range are told apart by sign, exponent and the
  * first 7 bits of the mantissa, in slots that ascend as the numbers do: the midpoints of the slots below a number's own
- * are below the number, and only those in the same slot remain to be compared with it. A slot of the dynamic maps has at
- * most one. Exponents from -23 on are told apart; the slots next to 0 hold all that is smaller. */
+ * are below the number, and only those in the same slot remain to be compared with it. A slot of the dynamic maps has
+ * at most one. Exponents from -23 on are told apart; the slots next to 0 hold all that is smaller. */
 enum { SLOT_BITS = 16, SLOT_FIRST = (127 - 23) << 7, SLOT_LAST = 127 << 7, SLOT_SIDE = SLOT_LAST - SLOT_FIRST + 1 };
 
 struct code_finder {

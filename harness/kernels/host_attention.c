@@ -1,9 +1,10 @@
-/* Attention on the host: blocks of rows or columns of heads dealt to threads, each with its own tiles. Where a thread can
- * hold grad q of all heads that share one of k and v, one sweep over the scores gives all three gradients. */
+/* Attention on the host: blocks of rows or columns of heads dealt to threads, each with its own tiles. Where a thread
+ * can hold grad q of all heads that share one of k and v, one sweep over the scores gives all three gradients. */
 #include "harness/kernels/body_attention_backward.h"
 #include "harness/kernels/host_operations.h"
 
-/* GROUP_FLOATS_MAXIMUM: of grad q of a group, 1 MiB for each thread. Below GROUPS_MINIMUM threads would have no work. */
+/* GROUP_FLOATS_MAXIMUM: of grad q of a group, 1 MiB for each thread. Below GROUPS_MINIMUM threads would have no
+ * work. */
 enum { TILE_SIZE = 64, GROUP_FLOATS_MAXIMUM = 1 << 18, GROUPS_MINIMUM = 8 };
 
 static int tile_size_for(int64_t length)

@@ -1,5 +1,5 @@
-/* Learned biases of attention on the host: buckets of distances, and the gradient of what was added to scores, a row at a
- * time. Plain loops: tables are small, and the sweep is one of many of a step. */
+/* Learned biases of attention on the host: buckets of distances, and the gradient of what was added to scores, a row at
+ * a time. Plain loops: tables are small, and the sweep is one of many of a step. */
 #include "harness/kernels/body_attention_bias.h"
 #include "harness/kernels/host_operations.h"
 

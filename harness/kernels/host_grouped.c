@@ -130,7 +130,8 @@ static float rows_multiply(const float *a, const float *b, int64_t count)
 }
 
 /* One row of a product over `inner` terms. a lies from a_first in steps of a_step; b's element (k, column) at b_first +
- * k * b_step[0] + column * b_step[1]. Whichever of b's steps is 1 is walked along. scratch: inner + 2 * columns or more. */
+ * k * b_step[0] + column * b_step[1]. Whichever of b's steps is 1 is walked along. scratch: inner + 2 * columns or
+ * more. */
 struct row_product {
     int64_t a_first, a_step, b_first, b_step[2], inner, columns;
 };

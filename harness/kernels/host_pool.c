@@ -104,7 +104,8 @@ BODY void place_meet(struct place place, int32_t k, float *value, int32_t *at)
     *at = beats ? place.at : *at;
 }
 
-/* Places of a row's windows, in their order, `count` of them: the winners so far are read and written once for three. */
+/* Places of a row's windows, in their order, `count` of them: the winners so far are read and written once for
+ * three. */
 BODY void places_meet(const struct place *list, int64_t count, int32_t vectors, float *values, int32_t *places)
 {
     int64_t x = 0;

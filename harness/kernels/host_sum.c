@@ -1,8 +1,8 @@
 /* Sums over any dimensions of a strided tensor on the host.
  *
  * Where neighbours in memory are kept, a strip of columns runs down what is summed; where neighbours are summed, each
- * output has its own run. A sum with few outputs is cut into blocks whose number depends on the shape alone, so that all
- * threads have work and the order of additions does not depend on how many there are. */
+ * output has its own run. A sum with few outputs is cut into blocks whose number depends on the shape alone, so that
+ * all threads have work and the order of additions does not depend on how many there are. */
 #include <stdlib.h>
 #include <string.h>
 

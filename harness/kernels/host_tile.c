@@ -1,9 +1,9 @@
-/* Products of tiles on the host: blocks of rows by columns whose sums stay in registers. What is multiplied is decided in
- * the bodies of attention. */
+/* Products of tiles on the host: blocks of rows by columns whose sums stay in registers. What is multiplied is decided
+ * in the bodies of attention. */
 #include "harness/kernels/body_tile.h"
 
-/* Eight floats are a register of AVX2, sixteen one of AVX-512. Wider ones than the processor has would be taken apart in
- * memory, so each width has its function. The memory need not be aligned. */
+/* Eight floats are a register of AVX2, sixteen one of AVX-512. Wider ones than the processor has would be taken apart
+ * in memory, so each width has its function. The memory need not be aligned. */
 typedef float vector_of_8 __attribute__((vector_size(32), aligned(4)));
 
 enum { NARROW_ROWS = 4, WIDE_ROWS = 8, WIDTH_OF_8 = 8, WIDTH_OF_16 = 16 };

@@ -1,5 +1,5 @@
-/* Groups: eight neighbouring elements of a tensor, moved in accesses of 16 bytes (of 8 where an element has one byte), so
- * that a warp asks memory for whole lines. Where a tensor's memory or strides do not allow it, or fewer than eight
+/* Groups: eight neighbouring elements of a tensor, moved in accesses of 16 bytes (of 8 where an element has one byte),
+ * so that a warp asks memory for whole lines. Where a tensor's memory or strides do not allow it, or fewer than eight
  * are left, elements are moved one at a time. CUDA only. */
 #ifndef ASSAY_KERNELS_LAUNCH_GROUP_H
 #define ASSAY_KERNELS_LAUNCH_GROUP_H

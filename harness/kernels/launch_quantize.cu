@@ -1,5 +1,5 @@
-/* Launches of quantised storage: a team of lanes for each block with a scale of its own, for each gathered row, for each
- * output column. */
+/* Launches of quantised storage: a team of lanes for each block with a scale of its own, for each gathered row, for
+ * each output column. */
 #include "harness/kernels/body_quantize.h"
 #include "harness/kernels/launch_group.h"
 

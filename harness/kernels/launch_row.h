@@ -1,11 +1,12 @@
 /* Rows in registers: the CUDA half of body_row.h, and how rows are dealt to teams of lanes.
  *
- * A row is cut into packets of `unit` elements, 8 or 4 where memory allows, else 1, that are dealt to the lanes of a team
- * in turn, so that neighbouring lanes ask for neighbouring packets. A group is as many packets of a lane as make eight
- * elements. A lane keeps `parts` groups in registers. Short rows have a team of a part of a warp, long ones a block.
+ * A row is cut into packets of `unit` elements, 8 or 4 where memory allows, else 1, that are dealt to the lanes of a
+ * team in turn, so that neighbouring lanes ask for neighbouring packets. A group is as many packets of a lane as make
+ * eight elements. A lane keeps `parts` groups in registers. Short rows have a team of a part of a warp, long ones a
+ * block.
  *
- * Worked: 768 columns of bfloat16 are 96 packets of 8; a lane keeps 4 groups of one packet, so 24 lanes are needed and a
- * warp has the row: lanes 0 to 31 hold the packets 0 to 31, 32 to 63, 64 to 95, and nothing in their last group. */
+ * Worked: 768 columns of bfloat16 are 96 packets of 8; a lane keeps 4 groups of one packet, so 24 lanes are needed and
+ * a warp has the row: lanes 0 to 31 hold the packets 0 to 31, 32 to 63, 64 to 95, and nothing in their last group. */
 #ifndef ASSAY_KERNELS_LAUNCH_ROW_H
 #define ASSAY_KERNELS_LAUNCH_ROW_H
 

@@ -1,5 +1,5 @@
-/* Normal fill: Box and Muller over counted bits. The Makefile compiles this file without fused multiply-adds, and nothing here
- * depends on how wide the vectors are. */
+/* Normal fill: Box and Muller over counted bits. The Makefile compiles this file without fused multiply-adds, and
+ * nothing here depends on how wide the vectors are. */
 #include "harness/kernels/normal_fill.h"
 
 #include "harness/kernels/body_random.h"

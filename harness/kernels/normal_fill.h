@@ -1,8 +1,8 @@
 /* Normal fill: numbers of a normal distribution for any stretch of an endless tensor, the same bits on every machine.
  *
- * The number at place k depends on the seed and k alone, so that a tensor can be made in pieces, by any number of threads. Unlike
- * those of RANDOM_NORMAL (host.h), whose last bit depends on the vectors of the processor, these are for files: no
- * multiplication is fused with an addition, and all that is used is exact or rounded as IEEE 754 says. */
+ * The number at place k depends on the seed and k alone, so that a tensor can be made in pieces, by any number of
+ * threads. Unlike those of RANDOM_NORMAL (host.h), whose last bit depends on the vectors of the processor, these are
+ * for files: no multiplication is fused with an addition, and all that is used is exact or rounded as IEEE 754 says. */
 #ifndef ASSAY_KERNELS_NORMAL_FILL_H
 #define ASSAY_KERNELS_NORMAL_FILL_H
 
@@ -15,7 +15,8 @@ struct normal_numbers {
     float deviation; /* the mean is 0 */
 };
 
-/* out[0 .. count) = the numbers at places first .. first + count, rounded to dtype, a floating one. first, count >= 0. */
+/* out[0 .. count) = the numbers at places first .. first + count, rounded to dtype, a floating one. first, count >=
+ * 0. */
 void normal_fill(const struct normal_numbers *numbers, int64_t first, int64_t count, enum dtype dtype, void *out);
 
 #endif

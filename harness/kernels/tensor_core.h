@@ -5,8 +5,10 @@
  *
  *     of the left factor (16 rows, depth 16)    left[0]: row g, depth 2t and 2t + 1;  left[1]: row g + 8;
  *                                               left[2], left[3]: the same rows, depth 2t + 8 and 2t + 9
- *     of the right factor (depth 16, 8 columns) right[0]: column g, depth 2t and 2t + 1;  right[1]: depth 2t + 8, 2t + 9
- *     of the sums (16 rows, 8 columns)          sum[0], sum[1]: row g, columns 2t and 2t + 1;  sum[2], sum[3]: row g + 8
+ *     of the right factor (depth 16, 8 columns) right[0]: column g, depth 2t and 2t + 1;
+ *                                               right[1]: depth 2t + 8, 2t + 9
+ *     of the sums (16 rows, 8 columns)          sum[0], sum[1]: row g, columns 2t and 2t + 1;
+ *                                               sum[2], sum[3]: row g + 8
  *
  * (PTX ISA, "Matrix Fragments for mma.m16n8k16"). So the sums of two neighbouring products, rounded and paired, are a
  * left factor: attention goes from scores to the next product without leaving the registers.

@@ -1,5 +1,5 @@
-/* Checkpoint make: from a configuration to files. What the numbers are is models/initial_numbers.c's, how files are written without
- * leaving half of one checkpoint_write.c's. */
+/* Checkpoint make: from a configuration to files. What the numbers are is models/initial_numbers.c's, how files are
+ * written without leaving half of one checkpoint_write.c's. */
 #include "harness/load/checkpoint_make.h"
 
 #include <inttypes.h>

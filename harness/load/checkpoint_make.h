@@ -1,7 +1,8 @@
-/* Checkpoint make: a valid checkpoint of random numbers, or of zeros, as save_pretrained writes one of a new model (docs/SYNTH.md).
+/* Checkpoint make: a valid checkpoint of random numbers, or of zeros, as save_pretrained writes one of a new model
+ * (docs/SYNTH.md).
  *
- * In two steps: a draft knows every file and every byte of it from the configuration alone, and touches no disk; it is then written
- * into a folder, all files together or none. */
+ * In two steps: a draft knows every file and every byte of it from the configuration alone, and touches no disk; it is
+ * then written into a folder, all files together or none. */
 #ifndef ASSAY_LOAD_CHECKPOINT_MAKE_H
 #define ASSAY_LOAD_CHECKPOINT_MAKE_H
 
@@ -65,9 +66,9 @@ struct checkpoint_made {
     double seconds; /* from the first byte until all are on the disk */
 };
 
-/* Writes the files into the folder at path, which is made where it is missing. STATUS_INVALID where checkpoint_folder_open refuses
- * it, or where it is the folder of the model itself; STATUS_IO where it has not the room, or writing fails; then nothing of the
- * draft is there, and folders that were made are gone. */
+/* Writes the files into the folder at path, which is made where it is missing. STATUS_INVALID where
+ * checkpoint_folder_open refuses it, or where it is the folder of the model itself; STATUS_IO where it has not the
+ * room, or writing fails; then nothing of the draft is there, and folders that were made are gone. */
 enum status_code checkpoint_draft_write(const struct checkpoint_draft *draft, const char *path, bool is_forced,
                                         const struct checkpoint_progress *progress, struct checkpoint_made *made,
                                         struct status *error);

@@ -1,4 +1,5 @@
-/* Element cast: a loop for each pair of types, compiled for each generation of processors, so that it does up to 32 elements at once. Not a reader. */
+/* Element cast: a loop for each pair of types, compiled for each generation of processors, so that it does up to 32
+ * elements at once. Not a reader. */
 #include "harness/load/element_cast.h"
 
 #include <string.h>

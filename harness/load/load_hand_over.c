@@ -1,4 +1,5 @@
-/* Load hand-over: a loaded checkpoint as the weights of a placed replay, and the same without a byte for its prediction. */
+/* Load hand-over: a loaded checkpoint as the weights of a placed replay, and the same without a byte for its
+ * prediction. */
 #include <stdlib.h>
 
 #include "harness/load/load_inside.h"

@@ -39,7 +39,8 @@ int64_t in_flight_bytes(const struct loaded *loaded);
 /* Fills what result says of the memory of the whole: its shares, what is in flight at most, what the host grows by. */
 void result_complete(struct loaded *loaded);
 
-/* One piece into memory at `to`, which is that of the place unless that is the disk; offset 0 is where the target begins. */
+/* One piece into memory at `to`, which is that of the place unless that is the disk; offset 0 is where the target
+ * begins. */
 enum status_code piece_load(struct loaded *loaded, const struct load_piece *piece, void *to, struct status *error);
 
 /* All targets that go to the disk, one after the other. */

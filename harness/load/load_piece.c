@@ -31,8 +31,8 @@ static int64_t element_offset(const struct storage_type *type, int64_t elements)
     return elements / type->block_elements * type->block_bytes;
 }
 
-/* A piece on its way, in runs of elements that fit a staging buffer in both types. Several threads read and cast runs; the one that
- * loads takes them in order, copies what goes to another device's memory, and tells who watches. */
+/* A piece on its way, in runs of elements that fit a staging buffer in both types. Several threads read and cast runs;
+ * the one that loads takes them in order, copies what goes to another device's memory, and tells who watches. */
 struct passing {
     struct loaded *loaded;
     const struct load_piece *piece;

@@ -1,12 +1,13 @@
-/* Load plan: what load_checkpoint_in_model of accelerate 1.15 would do with each tensor of a checkpoint: where it goes, as which
- * type, and what is not loaded. Decided from headers alone; nothing is read or allocated.
+/* Load plan: what load_checkpoint_in_model of accelerate 1.15 would do with each tensor of a checkpoint: where it goes,
+ * as which type, and what is not loaded. Decided from headers alone; nothing is read or allocated.
  *
- * The decisions are accelerate's (peers/placement/load_checkpoint.py): the longest key of the device map that a name lies below, the
- * dtype of the call or else the model's own, the list of what stays float32 (for float16 alone), the disk's files in the type
- * that is stored, buffers that go to the disk with offload_buffers alone, one place for what shares a storage. Ours are:
- * names that published files have and modules have not are understood (models/checkpoint_names.h), experts that are stored
- * one by one are parts of the tensor that joins them, float8 and integers stay what they are, keys that are missing are
- * told of, and a wrong shape is refused on the disk too. docs/LOADING.md has the list. */
+ * The decisions are accelerate's (peers/placement/load_checkpoint.py): the longest key of the device map that a name
+ * lies below, the dtype of the call or else the model's own, the list of what stays float32 (for float16 alone), the
+ * disk's files in the type that is stored, buffers that go to the disk with offload_buffers alone, one place for what
+ * shares a storage. Ours are: names that published files have and modules have not are understood
+ * (models/checkpoint_names.h), experts that are stored one by one are parts of the tensor that joins them, float8 and
+ * integers stay what they are, keys that are missing are told of, and a wrong shape is refused on the disk too.
+ * docs/LOADING.md has the list. */
 #ifndef ASSAY_LOAD_LOAD_PLAN_H
 #define ASSAY_LOAD_LOAD_PLAN_H
 
@@ -78,16 +79,17 @@ struct load_plan {
     struct text warnings;        /* a line each */
 };
 
-/* STATUS_INVALID with "FILE: tensor 'NAME': cause; remedy" for what accelerate refuses: a tensor without a device, another
- * shape, a disk without a folder, with strict a key that is unexpected; and, with strict, one that is missing. Nothing is left then. The caller releases the
- * plan. */
+/* STATUS_INVALID with "FILE: tensor 'NAME': cause; remedy" for what accelerate refuses: a tensor without a device,
+ * another shape, a disk without a folder, with strict a key that is unexpected; and, with strict, one that is missing.
+ * Nothing is left then. The caller releases the plan. */
 enum status_code load_plan_make(const struct load_request *request, struct load_plan *plan, struct status *error);
 void load_plan_release(struct load_plan *plan); /* all zero is accepted */
 
 /* The device of the longest key that path is or lies below; false: there is none. */
 bool device_map_find(const struct device_map *map, const char *path, struct placement_device *device);
 
-/* Whether keep_in_fp32_modules names a parameter, by accelerate's rule: a key is its name, or stands in it with a dot behind. */
+/* Whether keep_in_fp32_modules names a parameter, by accelerate's rule: a key is its name, or stands in it with a dot
+ * behind. */
 bool name_is_kept(const char *path, const char *const *keep, int keep_count);
 
 #endif

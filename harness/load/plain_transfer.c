@@ -28,7 +28,8 @@ static int64_t piece_of(int64_t left)
     return left < PLAIN_PIECE_BYTES ? left : PLAIN_PIECE_BYTES;
 }
 
-/* Memory that has been written to, so that no page of it is made while the clock runs; not zero, which a disk may leave out. */
+/* Memory that has been written to, so that no page of it is made while the clock runs; not zero, which a disk may leave
+ * out. */
 static enum status_code buffer_open(struct device *device, int64_t bytes, struct staging *buffer, struct status *error)
 {
     uint32_t state = 1;

@@ -17,13 +17,14 @@
  * ALLOCATOR_PLAIN gives each block a segment of its own of exactly the bytes asked for, and returns it when it is
  * freed.
  *
- * A position stands for an address. Segments are laid side by side, in the order in which they were taken, in an address
- * space of the allocator's own; so equal requests lead to equal blocks on every device, wherever its driver puts the
- * segments. Only where the source says so are positions its addresses.
- * Which way they are laid decides which of two equal free blocks is the lower one. A source that stands for a device lays
- * them downwards (descends), as CUDA's driver hands out addresses: of all pairs of segments of a pool the later one lies
- * lower in 99.0 % in 28 histories of an H100, and in 99.1 % in seven that others recorded (docs/pytorch-findings.md). What
- * is left are holes in the address space of the process, which differ from process to process. */
+ * A position stands for an address. Segments are laid side by side, in the order in which they were taken, in an
+ * address space of the allocator's own; so equal requests lead to equal blocks on every device, wherever its driver
+ * puts the segments. Only where the source says so are positions its addresses.
+ * Which way they are laid decides which of two equal free blocks is the lower one. A source that stands for a device
+ * lays them downwards (descends), as CUDA's driver hands out addresses: of all pairs of segments of a pool the later
+ * one lies lower in 99.0 % in 28 histories of an H100, and in 99.1 % in seven that others recorded
+ * (docs/pytorch-findings.md). What is left are holes in the address space of the process, which differ from process to
+ * process. */
 #ifndef ASSAY_MEMORY_ALLOCATOR_H
 #define ASSAY_MEMORY_ALLOCATOR_H
 
@@ -91,8 +92,8 @@ enum status_code allocator_open(enum allocator_policy policy, struct segment_sou
  * source does not take is offered once more; the first error is returned. NULL is accepted. */
 enum status_code allocator_close(struct allocator *allocator, struct status *error);
 
-/* Segments come from and go to this source from now on, which is the same memory by another way: for a new owner, whose errors
- * and counts are others. */
+/* Segments come from and go to this source from now on, which is the same memory by another way: for a new owner, whose
+ * errors and counts are others. */
 void allocator_source_set(struct allocator *allocator, struct segment_source source);
 
 /* bytes >= 0; for 0 bytes *block is NULL and only alloc_count changes. STATUS_OUT_OF_MEMORY, STATUS_OVERFLOW where
@@ -111,18 +112,20 @@ const struct allocator_counters *allocator_counters(const struct allocator *allo
 /* The peaks become the present values. */
 void allocator_reset_peaks(struct allocator *allocator);
 
-/* -- for a caller that knows what a sequence of requests would do, because it has made it before from the same state, and so
- * leaves it out (harness/replay/repetition.c). */
+/* -- for a caller that knows what a sequence of requests would do, because it has made it before from the same state,
+ * and so leaves it out (harness/replay/repetition.c). */
 
-/* Changes requested and allocated bytes, and raises their peaks, as a block would that is not taken, or (negative) given back. */
+/* Changes requested and allocated bytes, and raises their peaks, as a block would that is not taken, or (negative)
+ * given back. */
 void allocator_suppose(struct allocator *allocator, int64_t requested_bytes, int64_t block_bytes);
-/* Sets what allocator_suppose changes, and alloc_count, back to what they were: after requests that only made good what had been
- * supposed. */
+/* Sets what allocator_suppose changes, and alloc_count, back to what they were: after requests that only made good what
+ * had been supposed. */
 void allocator_suppose_end(struct allocator *allocator, const struct allocator_counters *before);
-/* Sets the peaks of requested and allocated bytes back to what they were: after requests whose sums were not those of the sequence. */
+/* Sets the peaks of requested and allocated bytes back to what they were: after requests whose sums were not those of
+ * the sequence. */
 void allocator_suppose_peaks(struct allocator *allocator, const struct allocator_counters *before);
-/* A live block of the caching policy is that of a request of other bytes, which it is large enough for: of the repetitions that were
- * left out the last one took it (pool_forecast.h). */
+/* A live block of the caching policy is that of a request of other bytes, which it is large enough for: of the
+ * repetitions that were left out the last one took it (pool_forecast.h). */
 void allocator_block_grow(struct allocator *allocator, struct block *block, int64_t bytes);
 
 /* Bytes of the segments that are wholly free: what a trim would give back. */

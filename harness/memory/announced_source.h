@@ -3,7 +3,8 @@
  * announcement lies above all of them. So two allocators that follow the same rules have the same addresses, and two
  * that do not remain comparable.
  *
- * An announcement that is not taken up is kept: the next request of the same size that was not announced may have it. */
+ * An announcement that is not taken up is kept: the next request of the same size that was not announced may have
+ * it. */
 #ifndef ASSAY_MEMORY_ANNOUNCED_SOURCE_H
 #define ASSAY_MEMORY_ANNOUNCED_SOURCE_H
 

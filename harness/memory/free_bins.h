@@ -1,6 +1,6 @@
-/* Free bins: the free blocks of the small pool, one tree for each size. Its segments have 2 MiB, so sizes are 1 to 4,096 units, and a
- * bit says which of them there are: the smallest that is large enough is found in a few steps whatever is free. The answers
- * are those of one tree of all (free_tree.h). */
+/* Free bins: the free blocks of the small pool, one tree for each size. Its segments have 2 MiB, so sizes are 1 to
+ * 4,096 units, and a bit says which of them there are: the smallest that is large enough is found in a few steps
+ * whatever is free. The answers are those of one tree of all (free_tree.h). */
 #ifndef ASSAY_MEMORY_FREE_BINS_H
 #define ASSAY_MEMORY_FREE_BINS_H
 

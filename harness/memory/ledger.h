@@ -42,11 +42,12 @@ enum status_code ledger_add(struct ledger *ledger, int storage, enum category ca
 enum status_code ledger_remove(struct ledger *ledger, int storage, enum category category, int64_t bytes,
                                int64_t position, struct status *error);
 
-/* The same as adding (bytes > 0) or removing (bytes < 0), but without a place in the sequence: for what is repeated, of which
- * ledger_add_repeated notes the whole. STATUS_OVERFLOW as there. */
+/* The same as adding (bytes > 0) or removing (bytes < 0), but without a place in the sequence: for what is repeated, of
+ * which ledger_add_repeated notes the whole. STATUS_OVERFLOW as there. */
 enum status_code ledger_change(struct ledger *ledger, enum category category, int64_t bytes, struct status *error);
 
-/* Notes several changes at once: bytes in all and for each category, and what they came to where they were highest on the way. */
+/* Notes several changes at once: bytes in all and for each category, and what they came to where they were highest on
+ * the way. */
 void ledger_change_all(struct ledger *ledger, int64_t bytes, const int64_t *categories, int64_t bytes_highest,
                        const int64_t *categories_highest);
 

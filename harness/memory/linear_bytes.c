@@ -1,5 +1,5 @@
-/* Linear bytes: sums, and the repetition in which a comparison turns. It knows no pool. Sizes are those of blocks, far below 63 bits:
- * the caller sees to that. */
+/* Linear bytes: sums, and the repetition in which a comparison turns. It knows no pool. Sizes are those of blocks, far
+ * below 63 bits: the caller sees to that. */
 #include "harness/memory/linear_bytes.h"
 
 #include "harness/memory/allocator.h"

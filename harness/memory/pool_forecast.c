@@ -1,4 +1,5 @@
-/* Pool forecast: two pictures of the pool held against each other, what follows from it, and the pool as it is some repetitions on. */
+/* Pool forecast: two pictures of the pool held against each other, what follows from it, and the pool as it is some
+ * repetitions on. */
 #include "harness/memory/pool_forecast.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* The inside of a pool forecast: for pool_forecast*.c alone. A segment is named by its number in the picture before; a role is what a
- * segment holds where a repetition begins: role i is what segment i held in that picture. */
+/* The inside of a pool forecast: for pool_forecast*.c alone. A segment is named by its number in the picture before; a
+ * role is what a segment holds where a repetition begins: role i is what segment i held in that picture. */
 #ifndef ASSAY_MEMORY_POOL_FORECAST_INSIDE_H
 #define ASSAY_MEMORY_POOL_FORECAST_INSIDE_H
 

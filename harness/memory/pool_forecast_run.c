@@ -1,5 +1,5 @@
-/* Pool forecast, the repetition: the rules of caching_policy.c for the large pool, with linear sizes. Where it begins and what follows
- * from where it ends is pool_forecast.c's. */
+/* Pool forecast, the repetition: the rules of caching_policy.c for the large pool, with linear sizes. Where it begins
+ * and what follows from where it ends is pool_forecast.c's. */
 #include "harness/memory/pool_forecast_inside.h"
 
 static void free_list_add(struct pool_forecast *forecast, int block)
@@ -41,9 +41,9 @@ static bool block_is_lower(const struct pool_forecast *forecast, int a, int b)
     return before == a;
 }
 
-/* A choice between equal blocks: the lowest is taken. Between wholly free segments it is noted, and followed (ties_follow). Others are
- * equal to nothing but themselves: their segments must hold what they hold in every repetition, so that the same one is taken.
- * False where they do not. */
+/* A choice between equal blocks: the lowest is taken. Between wholly free segments it is noted, and followed
+ * (ties_follow). Others are equal to nothing but themselves: their segments must hold what they hold in every
+ * repetition, so that the same one is taken. False where they do not. */
 static bool tie_break(struct pool_forecast *forecast, const struct linear_bytes *size, int *best)
 {
     int *tie = forecast->ties + forecast->tie_count + 1;
@@ -156,7 +156,8 @@ static bool request_make(struct pool_forecast *forecast, const struct forecast_e
     if (!linear_is_zero(&rest)) {
         const struct linear_bytes *whole = &forecast->blocks[block].size;
         enum linear_answer splits = linear_decide(&forecast->span, &rest, ALLOCATOR_SMALL_BYTES + 1);
-        /* What is handed out does not become less from one repetition to the next, so what is allocated is highest in the last. */
+        /* What is handed out does not become less from one repetition to the next, so what is allocated is highest in
+         * the last. */
         bool grows = whole->growth_bytes >= 0 && !linear_is_rounded(whole);
         if (splits == LINEAR_UNKNOWN || (splits == LINEAR_BELOW && !grows) ||
             (splits == LINEAR_REACHES && !rest_split(forecast, block, &wanted, &rest))) {

@@ -97,7 +97,8 @@ void trace_release(struct trace *trace); /* an empty one is accepted */
 bool trace_has_record(const struct trace *trace);
 
 /* Plays the events on an allocator without memory. STATUS_OVERFLOW with "FILE:LINE:COLUMN: event N: cause"
- * where sizes leave 63 bits. Worked number: one malloc of 700 bytes is 700 requested, 1024 allocated, 2097152 reserved, 1 segment. */
+ * where sizes leave 63 bits. Worked number: one malloc of 700 bytes is 700 requested, 1024 allocated, 2097152 reserved,
+ * 1 segment. */
 enum status_code trace_replay(const struct trace *trace, enum allocator_policy policy, struct trace_result *result,
                               struct status *error);
 

@@ -1,5 +1,5 @@
-/* Trace peak: two walks over the events of a trace: the first finds the moment, the second what is alive then. No allocator is
- * asked: sizes are those that were requested. */
+/* Trace peak: two walks over the events of a trace: the first finds the moment, the second what is alive then. No
+ * allocator is asked: sizes are those that were requested. */
 #include "harness/memory/trace_peak.h"
 
 #include <stdlib.h>

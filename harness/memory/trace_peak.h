@@ -1,5 +1,5 @@
-/* Trace peak: which sizes were alive when a recorded history needed the most. A history has no names; held against the names
- * of harness/replay/peak.h by their sizes, it says which tensor one side has and the other has not. */
+/* Trace peak: which sizes were alive when a recorded history needed the most. A history has no names; held against the
+ * names of harness/replay/peak.h by their sizes, it says which tensor one side has and the other has not. */
 #ifndef ASSAY_MEMORY_TRACE_PEAK_H
 #define ASSAY_MEMORY_TRACE_PEAK_H
 
@@ -16,10 +16,10 @@ struct trace_peak {
     size_t row_count;
 };
 
-/* stage: the name of a row of counters; looked at is what lies between it and the last reset of the peaks before it, of the
- * last row of that name. NULL: the whole trace. Released with trace_peak_release. STATUS_INVALID where no row has the name,
- * STATUS_OVERFLOW, STATUS_OUT_OF_MEMORY. Worked: malloc 700, malloc 700, free, malloc 4096 has at its highest 1 x 4096 and
- * 1 x 700, together 4796. */
+/* stage: the name of a row of counters; looked at is what lies between it and the last reset of the peaks before it, of
+ * the last row of that name. NULL: the whole trace. Released with trace_peak_release. STATUS_INVALID where no row has
+ * the name, STATUS_OVERFLOW, STATUS_OUT_OF_MEMORY. Worked: malloc 700, malloc 700, free, malloc 4096 has at its highest
+ * 1 x 4096 and 1 x 700, together 4796. */
 enum status_code trace_peak_find(const struct trace *trace, const char *stage, struct trace_peak *peak,
                                  struct status *error);
 

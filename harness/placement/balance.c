@@ -23,8 +23,8 @@ static bool class_is_new(struct class_list *list, const char *name)
     return true;
 }
 
-/* The largest of the first modules of each class that is never split. First is meant in the order of module_sizes: modules with
- * parameters, then those that have buffers alone. */
+/* The largest of the first modules of each class that is never split. First is meant in the order of module_sizes:
+ * modules with parameters, then those that have buffers alone. */
 static int64_t whole_bits_largest(const struct module_tree *tree, struct class_list *seen)
 {
     int64_t largest = 0;

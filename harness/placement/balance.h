@@ -4,7 +4,8 @@
 
 #include "harness/placement/module_tree.h"
 
-/* Lowers the budgets, which are in accelerate's order, so that the GPUs get about as much each. Errors as device_plan_make says. */
+/* Lowers the budgets, which are in accelerate's order, so that the GPUs get about as much each. Errors as
+ * device_plan_make says. */
 enum status_code budgets_balance(const struct module_tree *tree, const struct placement_request *request,
                                  struct placement_budget *budgets, struct arena *arena, struct status *error);
 

@@ -82,8 +82,8 @@ static bool is_uniform(const struct ranked_entry *entries, int count)
     return count > 1;
 }
 
-/* The entries share the first `prefix` bytes of their paths, which end with a point or are none. Returns how many are left, at
- * the front. */
+/* The entries share the first `prefix` bytes of their paths, which end with a point or are none. Returns how many are
+ * left, at the front. */
 static int range_clean(struct ranked_entry *entries, int count, size_t prefix)
 {
     if (is_uniform(entries, count)) {

@@ -43,13 +43,13 @@ struct device_map {
     int count;
 };
 
-/* clean_device_map: where at least two keys share a prefix and all of them a device, the prefix takes their place, that of the
- * first of them. New paths are the arena's. STATUS_OUT_OF_MEMORY, and the map is as it was. */
+/* clean_device_map: where at least two keys share a prefix and all of them a device, the prefix takes their place, that
+ * of the first of them. New paths are the arena's. STATUS_OUT_OF_MEMORY, and the map is as it was. */
 enum status_code device_map_clean(struct device_map *map, struct arena *arena, struct status *error);
 
-/* check_device_map. unknown: keys that are no module of the model (those of parameters among them), of which accelerate warns;
- * uncovered: tensors of the state dict that no key covers, for which it raises ValueError. The lists are the arena's, the
- * texts are borrowed from map and skeleton. */
+/* check_device_map. unknown: keys that are no module of the model (those of parameters among them), of which accelerate
+ * warns; uncovered: tensors of the state dict that no key covers, for which it raises ValueError. The lists are the
+ * arena's, the texts are borrowed from map and skeleton. */
 struct device_map_check {
     const char **unknown;
     int unknown_count;

@@ -1,4 +1,5 @@
-/* Device plan: from a request to a plan and what is said of it: budgets in order, bytes on each device, the map, warnings. */
+/* Device plan: from a request to a plan and what is said of it: budgets in order, bytes on each device, the map,
+ * warnings. */
 #include "harness/placement/device_plan.h"
 
 #include <inttypes.h>
@@ -51,8 +52,8 @@ static enum status_code budgets_copy(const struct placement_request *request, st
     return STATUS_OK;
 }
 
-/* The devices with budgets, and the disk behind them. The first GPU and the cpu keep room for the largest layer, or mps alone where
- * there is one; without a GPU the cpu alone. */
+/* The devices with budgets, and the disk behind them. The first GPU and the cpu keep room for the largest layer, or mps
+ * alone where there is one; without a GPU the cpu alone. */
 static enum status_code shares_make(struct device_plan *placement, struct status *error)
 {
     int count = placement->budget_count, bounded = 0;
@@ -89,7 +90,8 @@ static bool key_covers(const char *key, const char *path)
     return length == 0 || (strncmp(key, path, length) == 0 && (path[length] == '\0' || path[length] == '.'));
 }
 
-/* The share that the map gives a buffer which was never treated: cleaning may have made a key of the module that was split. */
+/* The share that the map gives a buffer which was never treated: cleaning may have made a key of the module that was
+ * split. */
 static int covering_share(const struct device_plan *plan, const char *path)
 {
     for (int i = 0; i < plan->map.count; i++) {
@@ -102,7 +104,8 @@ static int covering_share(const struct device_plan *plan, const char *path)
     return UNPLACED;
 }
 
-/* The share of a tensor: its own, or that of the module around it; UNPLACED: an own buffer of a module that was split. */
+/* The share of a tensor: its own, or that of the module around it; UNPLACED: an own buffer of a module that was
+ * split. */
 static int tensor_share(const struct plan *plan, int node)
 {
     int around = node;
@@ -173,8 +176,8 @@ static enum status_code map_make(const struct plan *plan, struct status *error)
     return plan->request->keeps_keys ? STATUS_OK : device_map_clean(map, &placement->arena, error);
 }
 
-/* The warning about buffers: without offload_buffers those of the cpu and the disk lie on the first GPU. What was kept free counts as
- * used. */
+/* The warning about buffers: without offload_buffers those of the cpu and the disk lie on the first GPU. What was kept
+ * free counts as used. */
 static void buffers_warn(const struct plan *plan)
 {
     struct device_plan *placement = plan->placement;

@@ -1,8 +1,8 @@
 /* Device plan: which module goes to which device, decided as accelerate 1.15 decides it.
  *
- * device_plan_make is get_balanced_memory followed by infer_auto_device_map, as device_map="auto" is, over a skeleton: no
- * tensor exists. The maps are the same, key for key, quirks included (docs/decisions/0020). Sizes are counted in bits,
- * because accelerate counts a boolean as an eighth of a byte and int4 as a half: eight of them are a byte. */
+ * device_plan_make is get_balanced_memory followed by infer_auto_device_map, as device_map="auto" is, over a skeleton:
+ * no tensor exists. The maps are the same, key for key, quirks included (docs/decisions/0020). Sizes are counted in
+ * bits, because accelerate counts a boolean as an eighth of a byte and int4 as a half: eight of them are a byte. */
 #ifndef ASSAY_PLACEMENT_DEVICE_PLAN_H
 #define ASSAY_PLACEMENT_DEVICE_PLAN_H
 
@@ -71,7 +71,8 @@ struct placement_share {
     int64_t weight_bits; /* of the parameters there, a storage once */
     int64_t buffer_bits; /* of the buffers there, a storage once */
     int64_t
-        reserved_bits; /* kept free for the largest layer that was still to be placed when this device was last looked at */
+        /* kept free for the largest layer that was still to be placed when this device was last looked at */
+        reserved_bits;
     int64_t
         minimum_bits; /* of a device that nothing could be put on: what it would have needed; -1: not such a device */
     bool is_main;     /* one of those that keep room for the largest layer */
@@ -92,9 +93,9 @@ struct device_plan {
 };
 
 /* STATUS_INVALID where accelerate raises, with its exception named: a tie whose partner is not in the list any more
- * (IndexError), balanced_low_0 with a gap in the GPUs (KeyError), a disk budget while balancing (RuntimeError), fallback
- * with sizes that are no whole numbers in Python (AttributeError). STATUS_OVERFLOW where sizes do not fit. The caller
- * releases the placement; skeleton and request may go before. */
+ * (IndexError), balanced_low_0 with a gap in the GPUs (KeyError), a disk budget while balancing (RuntimeError),
+ * fallback with sizes that are no whole numbers in Python (AttributeError). STATUS_OVERFLOW where sizes do not fit. The
+ * caller releases the placement; skeleton and request may go before. */
 enum status_code device_plan_make(const struct skeleton *skeleton, const struct placement_request *request,
                                   struct device_plan *placement, struct status *error);
 void device_plan_release(struct device_plan *placement);
@@ -109,8 +110,8 @@ static inline int64_t bits_to_bytes(int64_t bits)
     return bits / BITS_PER_BYTE + (bits % BITS_PER_BYTE > 0 ? 1 : 0);
 }
 
-/* convert_file_size_to_int of a text: "1.5GB", "10GiB", "0MB", "10Gb" (bits: an eighth). STATUS_INVALID with accelerate's
- * own words for what it cannot read. *is_bits: whether it was read as bits. */
+/* convert_file_size_to_int of a text: "1.5GB", "10GiB", "0MB", "10Gb" (bits: an eighth). STATUS_INVALID with
+ * accelerate's own words for what it cannot read. *is_bits: whether it was read as bits. */
 enum status_code accelerate_size_parse(const char *text, int64_t *bytes, bool *is_bits, struct status *error);
 
 #endif

@@ -149,8 +149,8 @@ static bool is_below_already(const struct module_tree *tree, int module, int ten
     return false;
 }
 
-/* compute_module_total_buffer_size: special types are looked for by the path below the module, and a buffer that two modules share
- * counts in each. */
+/* compute_module_total_buffer_size: special types are looked for by the path below the module, and a buffer that two
+ * modules share counts in each. */
 static bool buffers_count(struct module_tree *tree, const struct placement_request *request)
 {
     const struct skeleton *skeleton = tree->skeleton;

@@ -1,5 +1,6 @@
-/* Module tree: a skeleton as the planner walks it: modules and tensors as nodes, with accelerate's sizes (compute_module_sizes) and
- * ties (find_tied_parameters). Nodes 0 to module_count - 1 are the skeleton's modules, those after them its tensors. */
+/* Module tree: a skeleton as the planner walks it: modules and tensors as nodes, with accelerate's sizes
+ * (compute_module_sizes) and ties (find_tied_parameters). Nodes 0 to module_count - 1 are the skeleton's modules, those
+ * after them its tensors. */
 #ifndef ASSAY_PLACEMENT_MODULE_TREE_H
 #define ASSAY_PLACEMENT_MODULE_TREE_H
 

@@ -1,8 +1,9 @@
-/* infer_auto_device_map: devices are filled one after the other, and none is returned to. An element of the work list is placed
- * whole, taken apart, or left for the next device; the first GPU and the cpu keep room for the largest layer that is still to come,
- * because a layer that lies further down is brought there to run.
+/* infer_auto_device_map: devices are filled one after the other, and none is returned to. An element of the work list
+ * is placed whole, taken apart, or left for the next device; the first GPU and the cpu keep room for the largest layer
+ * that is still to come, because a layer that lies further down is brought there to run.
  *
- * Not the sizes (module_tree.c), not the balance (balance.c). What surprises in accelerate is kept, and told where it stands. */
+ * Not the sizes (module_tree.c), not the balance (balance.c). What surprises in accelerate is kept, and told where it
+ * stands. */
 #include "harness/placement/plan.h"
 
 #include "harness/base/size.h"
@@ -137,8 +138,8 @@ static void node_place(struct plan *plan, int node)
     }
 }
 
-/* The element, and the elements around what is tied to it, go to the current device. Of their buffers only its own count: accelerate
- * leaves those of the tied ones out. */
+/* The element, and the elements around what is tied to it, go to the current device. Of their buffers only its own
+ * count: accelerate leaves those of the tied ones out. */
 static enum status_code treated_place(struct plan *plan, const struct treated *treated, struct status *error)
 {
     const struct tree_node *node = &plan->tree->nodes[treated->node];

@@ -1,5 +1,5 @@
-/* Widths of elements as accelerate counts them, and sizes of files as it reads them. Not what a tensor occupies: a boolean is
- * a byte there. */
+/* Widths of elements as accelerate counts them, and sizes of files as it reads them. Not what a tensor occupies: a
+ * boolean is a byte there. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Work list: a doubly linked list over nodes, the largest layer in it, ties across it, and the search for something that fits. */
+/* Work list: a doubly linked list over nodes, the largest layer in it, ties across it, and the search for something
+ * that fits. */
 #include "harness/placement/work_list.h"
 
 #include <stdio.h>
@@ -147,8 +148,8 @@ enum status_code tied_cost_make(const struct module_tree *tree, struct arena *ar
     return cost->parameters != NULL && cost->owners != NULL && cost->dotted != NULL ? STATUS_OK : memory_refuse(error);
 }
 
-/* Whether accelerate takes a parameter for one inside the node: `name + "." in parameter + "."`, anywhere in it, so that "1." is in
- * "11.weight." too. */
+/* Whether accelerate takes a parameter for one inside the node: `name + "." in parameter + "."`, anywhere in it, so
+ * that "1." is in "11.weight." too. */
 static bool seems_inside(const struct module_tree *tree, const char *dotted, int parameter)
 {
     return strstr(tree->dotted[parameter - tree->module_count], dotted) != NULL;

@@ -1,5 +1,5 @@
-/* Work list: the modules and tensors that are still to be placed, in order (modules_to_treat), each node at most once. What is
- * asked of it: first, insert before, replace by children, and which element a path lies below. */
+/* Work list: the modules and tensors that are still to be placed, in order (modules_to_treat), each node at most once.
+ * What is asked of it: first, insert before, replace by children, and which element a path lies below. */
 #ifndef ASSAY_PLACEMENT_WORK_LIST_H
 #define ASSAY_PLACEMENT_WORK_LIST_H
 
@@ -21,8 +21,8 @@ int work_list_next(const struct work_list *list, int node);
 void work_list_insert(struct work_list *list, int node, int before); /* before -1: at the end */
 void work_list_remove(struct work_list *list, int node);
 
-/* Puts the parameters and children of a module where `before` stands, -1: at the end; of the root (with_buffers) its buffers behind
- * them. Buffers of other modules are left out, as accelerate does. */
+/* Puts the parameters and children of a module where `before` stands, -1: at the end; of the root (with_buffers) its
+ * buffers behind them. Buffers of other modules are left out, as accelerate does. */
 void work_list_insert_parts(struct work_list *list, int module, int before, bool with_buffers);
 
 /* The element that node lies below; -1: none. An element is not below itself. */
@@ -41,8 +41,8 @@ void largest_layer_find(const struct work_list *list, bool modules_only, struct 
 /* Takes a node, and what is below it, out of the names. */
 void largest_layer_drop(const struct module_tree *tree, int node, struct largest_layer *largest);
 
-/* What placing a node costs together with what it is tied to (get_module_size_with_ties): for every parameter that is tied to
- * one inside the node and lies outside, the whole element of the list around it. */
+/* What placing a node costs together with what it is tied to (get_module_size_with_ties): for every parameter that is
+ * tied to one inside the node and lies outside, the whole element of the list around it. */
 struct tied_cost {
     int64_t bits;
     bool is_float;
@@ -57,8 +57,9 @@ enum status_code tied_cost_make(const struct module_tree *tree, struct arena *ar
 /* STATUS_INVALID where an owner is not in the list, for which accelerate raises IndexError. */
 enum status_code tied_cost_find(const struct work_list *list, int node, struct tied_cost *cost, struct status *error);
 
-/* fallback_allocate: the first module or parameter that fits, searched depth first from the elements of list, into *found; -1:
- * nothing fits. It is taken out of the list, its parents in the list being replaced by their parts. search: another list of the same tree. */
+/* fallback_allocate: the first module or parameter that fits, searched depth first from the elements of list,
+ * into *found; -1: nothing fits. It is taken out of the list, its parents in the list being replaced by their parts.
+ * search: another list of the same tree. */
 struct fallback_search {
     struct work_list *search;
     struct tied_cost *cost;

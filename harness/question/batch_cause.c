@@ -4,8 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
-/* As PyTorch 2.11 words them, cut where they go on. A host that promises more than it has (the usual overcommitting of Linux)
- * refuses nobody: the kernel kills the process that touches it. */
+/* As PyTorch 2.11 words them, cut where they go on. A host that promises more than it has (the usual overcommitting of
+ * Linux) refuses nobody: the kernel kills the process that touches it. */
 static const struct batch_exception exceptions[REFUSAL_SOURCE_COUNT] = {
     [REFUSAL_SEGMENT] = {"torch.OutOfMemoryError",
                          "CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total ",

@@ -1,9 +1,9 @@
-/* Batch cause: why a try of a batch ended as it did, from the case line of the child that made it (docs/FORMAT.md), and what
- * accelerate would have made of it.
+/* Batch cause: why a try of a batch ended as it did, from the case line of the child that made it (docs/FORMAT.md), and
+ * what accelerate would have made of it.
  *
- * accelerate's should_reduce_batch_size looks for five pieces of text in a RuntimeError with one argument (v1.6 to v1.15).
- * What PyTorch raises for each source is written down here, so that the decision is the original's: out of memory that reaches
- * Python as another text, as another exception or as no exception at all ends the search there. */
+ * accelerate's should_reduce_batch_size looks for five pieces of text in a RuntimeError with one argument (v1.6 to
+ * v1.15). What PyTorch raises for each source is written down here, so that the decision is the original's: out of
+ * memory that reaches Python as another text, as another exception or as no exception at all ends the search there. */
 #ifndef ASSAY_QUESTION_BATCH_CAUSE_H
 #define ASSAY_QUESTION_BATCH_CAUSE_H
 
@@ -22,7 +22,8 @@ struct batch_exception {
 
 const struct batch_exception *batch_exception_of(enum refusal_source source);
 
-/* accelerate's test: a RuntimeError or what is derived from it in PyTorch, with one argument that has one of its pieces. */
+/* accelerate's test: a RuntimeError or what is derived from it in PyTorch, with one argument that has one of its
+ * pieces. */
 bool accelerate_reduces(const char *type, const char *text);
 
 enum batch_outcome {
@@ -47,8 +48,8 @@ struct batch_cause {
 /* line stays as long as the texts are used. */
 struct batch_cause batch_cause_read(const struct json *line);
 
-/* {"source", "stage", "label", "wanted_bytes", "held_bytes", "free_bytes", "text", "accelerate": {"type", "text", "reduces"}}; null
- * for what is not known, and for BATCH_OUTCOME_OK. NULL where memory ran out. */
+/* {"source", "stage", "label", "wanted_bytes", "held_bytes", "free_bytes", "text", "accelerate": {"type", "text",
+ * "reduces"}}; null for what is not known, and for BATCH_OUTCOME_OK. NULL where memory ran out. */
 struct json *batch_cause_json(const struct batch_cause *cause);
 
 #endif

@@ -1,5 +1,5 @@
-/* Batch forecast: what a search for a batch (batch_search.h) will come to, by replay alone: the tries that its policy makes in so many
- * bytes of segments, how each ends, and with which batch it ends. Touches no device. */
+/* Batch forecast: what a search for a batch (batch_search.h) will come to, by replay alone: the tries that its policy
+ * makes in so many bytes of segments, how each ends, and with which batch it ends. Touches no device. */
 #ifndef ASSAY_QUESTION_BATCH_FORECAST_H
 #define ASSAY_QUESTION_BATCH_FORECAST_H
 
@@ -30,8 +30,8 @@ enum status_code batch_limit_forecast(const struct estimate_input *input, int64_
 enum status_code batch_runs_forecast(const struct estimate_input *input, int64_t batch, int64_t memory_bytes,
                                      bool *runs, struct status *error);
 
-/* input->workload: its batch is the first that is tried, its find_batch the policy. On success forecast is released with
- * batch_forecast_release. */
+/* input->workload: its batch is the first that is tried, its find_batch the policy. On success forecast is released
+ * with batch_forecast_release. */
 enum status_code batch_forecast_make(const struct estimate_input *input, int64_t memory_bytes,
                                      struct batch_forecast *forecast, struct status *error);
 

@@ -1,5 +1,5 @@
-/* Batch prediction: the largest batch by replay (limit.h), for the memory that the device of a try had for segments. Beside what is
- * then found it says how good the prediction was; while it is looked for, where else to look. */
+/* Batch prediction: the largest batch by replay (limit.h), for the memory that the device of a try had for segments.
+ * Beside what is then found it says how good the prediction was; while it is looked for, where else to look. */
 #ifndef ASSAY_QUESTION_BATCH_PREDICTION_H
 #define ASSAY_QUESTION_BATCH_PREDICTION_H
 
@@ -13,14 +13,14 @@ struct batch_prediction {
     char reason[LIMIT_REASON_BYTES]; /* where it is not known: why; "" before the first try */
 };
 
-/* What segments may take together on the device of a case line: its bound, or of a GPU its memory less what the line says was used
- * of it besides segments, at most. 0: not known. */
+/* What segments may take together on the device of a case line: its bound, or of a GPU its memory less what the line
+ * says was used of it besides segments, at most. 0: not known. */
 int64_t batch_segment_bytes(const struct json *line);
 
-/* From the case line of a try. input: its workload with any batch; where its target is NULL, that of the device is taken.
- * bound_bytes: what segments may take together; 0: what the device has, which for a GPU is its memory less what was used on it
- * besides segments, as the try has read it. Looks again only where another try says something else. Errors leave the prediction
- * unknown, with the reason. */
+/* From the case line of a try. input: its workload with any batch; where its target is NULL, that of the device is
+ * taken. bound_bytes: what segments may take together; 0: what the device has, which for a GPU is its memory less what
+ * was used on it besides segments, as the try has read it. Looks again only where another try says something else.
+ * Errors leave the prediction unknown, with the reason. */
 void batch_prediction_make(const struct estimate_input *input, int64_t bound_bytes, const struct json *line,
                            const struct look_observer *observer, struct batch_prediction *prediction);
 

@@ -1,4 +1,5 @@
-/* Batch run: the loop around a series. How a batch is tried is the runner's affair, what is printed of it the command's. */
+/* Batch run: the loop around a series. How a batch is tried is the runner's affair, what is printed of it the
+ * command's. */
 #include "harness/question/batch_run.h"
 
 static void hint_take(struct batch_series *series, const struct batch_runner *runner, const struct json *line)

@@ -14,8 +14,8 @@ struct batch_runner {
     void (*ended)(void *context, const struct batch_try *try_);
 };
 
-/* Carries out one policy. On success result is released with batch_result_release. Errors of the runner, STATUS_OUT_OF_MEMORY; the tries so far stay in
- * the record. */
+/* Carries out one policy. On success result is released with batch_result_release. Errors of the runner,
+ * STATUS_OUT_OF_MEMORY; the tries so far stay in the record. */
 enum status_code batch_run(const struct batch_request *request, const struct batch_runner *runner,
                            struct batch_record *record, struct batch_result *result, struct status *error);
 

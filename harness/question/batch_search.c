@@ -46,7 +46,8 @@ static void bisect_tell(struct batch_search *search, bool runs)
     int64_t batch = search->batch;
     search->hint_is_tried = search->hint_is_tried || batch == search->hint;
     if (runs) {
-        /* From the start the batch is doubled; beyond a batch that was refused (the hint) one is added, then two, four. */
+        /* From the start the batch is doubled; beyond a batch that was refused (the hint) one is added, then two,
+         * four. */
         bool is_beyond = search->refused > 0 && batch > search->refused;
         search->stride = search->refused == 0 ? search->stride * (search->found > 0 ? 2 : 1) : 1;
         search->refused = is_beyond ? 0 : search->refused;

@@ -1,13 +1,14 @@
-/* Batch search: which batch is tried next, and with which the search ends. It tries nothing itself: whoever does tells it how
- * each try ended.
+/* Batch search: which batch is tried next, and with which the search ends. It tries nothing itself: whoever does tells
+ * it how each try ended.
  *
- * BATCH_HALVE and BATCH_NINE_TENTHS are accelerate's find_executable_batch_size, up to v1.8 and since v1.9: they begin at
- * `start`, make the batch smaller while memory is refused and end with the first that runs, so that what they find is seldom
- * the largest, and never more than `start`. At 0 they give up.
+ * BATCH_HALVE and BATCH_NINE_TENTHS are accelerate's find_executable_batch_size, up to v1.8 and since v1.9: they begin
+ * at `start`, make the batch smaller while memory is refused and end with the first that runs, so that what they find
+ * is seldom the largest, and never more than `start`. At 0 they give up.
  *
  * BATCH_BISECT finds the largest. From `start` the batch is doubled while it runs, or halved while it is refused; what
- * lies between is cut in the middle until a batch runs and the next one does not. Memory need not grow with the batch (limit.h),
- * so one that is larger may still run: where a replay says so of one (`hint`), it is tried too, and the search goes on above it. */
+ * lies between is cut in the middle until a batch runs and the next one does not. Memory need not grow with the batch
+ * (limit.h), so one that is larger may still run: where a replay says so of one (`hint`), it is tried too, and the
+ * search goes on above it. */
 #ifndef ASSAY_QUESTION_BATCH_SEARCH_H
 #define ASSAY_QUESTION_BATCH_SEARCH_H
 
@@ -39,7 +40,8 @@ struct batch_search {
 /* start: 1 to BATCH_MAXIMUM. */
 struct batch_search batch_search_begin(enum batch_policy policy, int64_t start);
 
-/* How the try of search->batch ended: it ran, or memory was refused. Chooses the next. The search must not have ended. */
+/* How the try of search->batch ended: it ran, or memory was refused. Chooses the next. The search must not have
+ * ended. */
 void batch_search_tell(struct batch_search *search, bool runs);
 
 #endif

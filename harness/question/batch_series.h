@@ -1,10 +1,10 @@
-/* Batch series: a search (batch_search.h) and what its tries came to. A state machine: it names the batch that is tried next, and
- * whoever can try hands the case line over. Keeps every try, and compares policies: a batch that one of them has tried is not
- * tried again for the next.
+/* Batch series: a search (batch_search.h) and what its tries came to. A state machine: it names the batch that is tried
+ * next, and whoever can try hands the case line over. Keeps every try, and compares policies: a batch that one of them
+ * has tried is not tried again for the next.
  *
- * A try that ran out of memory makes the batch smaller, whatever had no more. With as_accelerate one that accelerate does not
- * recognise (batch_cause.h) ends the search instead, as it does there. A try that failed for another reason ends it always: a
- * smaller batch is no remedy for it. */
+ * A try that ran out of memory makes the batch smaller, whatever had no more. With as_accelerate one that accelerate
+ * does not recognise (batch_cause.h) ends the search instead, as it does there. A try that failed for another reason
+ * ends it always: a smaller batch is no remedy for it. */
 #ifndef ASSAY_QUESTION_BATCH_SERIES_H
 #define ASSAY_QUESTION_BATCH_SERIES_H
 
@@ -73,12 +73,13 @@ struct batch_series {
 /* request->workload and record are borrowed until the end. */
 struct batch_series batch_series_begin(const struct batch_request *request, struct batch_record *record);
 
-/* The batch that is to be tried now; 0: the series has ended. Tries that the record holds already are told to the search here.
- * STATUS_OUT_OF_MEMORY. */
+/* The batch that is to be tried now; 0: the series has ended. Tries that the record holds already are told to the
+ * search here. STATUS_OUT_OF_MEMORY. */
 enum status_code batch_series_next(struct batch_series *series, int64_t *batch, struct status *error);
 
-/* How that try ended, by its case line, which goes over to the record; NULL: it was interrupted, which ends the series. On success
- * the try is the last of the record, unless it was interrupted. STATUS_OUT_OF_MEMORY: line stays the caller's. */
+/* How that try ended, by its case line, which goes over to the record; NULL: it was interrupted, which ends the series.
+ * On success the try is the last of the record, unless it was interrupted. STATUS_OUT_OF_MEMORY: line stays the
+ * caller's. */
 enum status_code batch_series_take(struct batch_series *series, struct json *line, struct status *error);
 
 /* After the end: hands the result over, released with batch_result_release. STATUS_OUT_OF_MEMORY: none is. */
@@ -87,15 +88,17 @@ enum status_code batch_series_end(struct batch_series *series, struct batch_resu
 void batch_series_release(
     struct batch_series *series); /* one that is not ended; the record stays. All zero is accepted */
 
-/* The text of the error with which the original ends, or of the try that failed; "" for BATCH_END_FOUND and interruptions. Borrowed. */
+/* The text of the error with which the original ends, or of the try that failed; "" for BATCH_END_FOUND and
+ * interruptions. Borrowed. */
 const char *batch_result_error(const struct batch_result *result, const struct batch_record *record);
 
-/* Samples or, of a model with sequences, tokens in a second: batch * micro-batches * seq / step_seconds; of a generation the new tokens.
- * 0: not known. Worked: batch 8, seq 128, 2 s of forward, backward and step: 512 tokens in a second. */
+/* Samples or, of a model with sequences, tokens in a second: batch * micro-batches * seq / step_seconds; of a
+ * generation the new tokens. 0: not known. Worked: batch 8, seq 128, 2 s of forward, backward and step: 512 tokens in a
+ * second. */
 double batch_throughput(const struct workload *workload, int64_t batch, double step_seconds);
 
-/* What step_seconds is of a case line: of training forward and backward, for each micro-batch, and step; of a generation forward
- * and generate; of inference forward. 0: not known. */
+/* What step_seconds is of a case line: of training forward and backward, for each micro-batch, and step; of a
+ * generation forward and generate; of inference forward. 0: not known. */
 double batch_step_seconds(const struct json *line, const struct workload *workload);
 
 void batch_result_release(struct batch_result *result);

@@ -1,4 +1,5 @@
-/* Chain trial: how much a device needs for models that run in turn (models/workload_chain.h), and whether they run within budgets.
+/* Chain trial: how much a device needs for models that run in turn (models/workload_chain.h), and whether they run
+ * within budgets.
  *
  * A chain is a placed tape with two places, a GPU and the cpu, so that it is predicted, run and measured as one
  * (placed_trial.h). Figures of each model's own pass are those of the second turn. */
@@ -24,7 +25,8 @@ enum status_code chain_tape_build(const struct chain_question *question, struct 
 /* The highest of the GPU's figures over the passes of the second turn; false where it did not end. */
 bool chain_peak(const struct placed_tape *placed, const struct placed_outcome *outcome, struct replay_stage *peak);
 
-/* Which model ran, or came, when memory was refused, counted from 0; -1: none, it was in the load or in what they are fed. */
+/* Which model ran, or came, when memory was refused, counted from 0; -1: none, it was in the load or in what they are
+ * fed. */
 int chain_refused_link(const struct placed_tape *placed, const struct placed_outcome *outcome);
 
 #endif

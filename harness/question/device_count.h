@@ -1,13 +1,14 @@
-/* Device count: on how many devices a case fits that does not fit one, by formula. The devices divide weights, gradients and the
- * optimizer's states among them, as PyTorch's FSDP2 does (estimator `shares`); each runs the batch of the case.
+/* Device count: on how many devices a case fits that does not fit one, by formula. The devices divide weights,
+ * gradients and the optimizer's states among them, as PyTorch's FSDP2 does (estimator `shares`); each runs the batch of
+ * the case.
  *
  *     bytes of a device = undivided + states / N + gathered + slack
  *
- * undivided: the most that all other tensors take together at any moment of the case on one device; states / N and gathered: of the
- * estimator; slack: reserved less requested bytes at the peak of the case on one device that
- * has hardly more than its tensors need, so that what is only cached has been given back. The undivided tensors and the states
- * need not have their highest moment together, so this is rather too many than too few devices. What communication takes, and
- * how its buffers change the segments, is left out. */
+ * undivided: the most that all other tensors take together at any moment of the case on one device; states / N and
+ * gathered: of the estimator; slack: reserved less requested bytes at the peak of the case on one device that
+ * has hardly more than its tensors need, so that what is only cached has been given back. The undivided tensors and the
+ * states need not have their highest moment together, so this is rather too many than too few devices. What
+ * communication takes, and how its buffers change the segments, is left out. */
 #ifndef ASSAY_QUESTION_DEVICE_COUNT_H
 #define ASSAY_QUESTION_DEVICE_COUNT_H
 
@@ -24,8 +25,8 @@ struct device_count {
     int64_t undivided_bytes, states_bytes, gathered_bytes, slack_bytes; /* of which */
 };
 
-/* The least count of at least 2 with which a device needs at most so many bytes. single: the case on one device, without a bound.
- * Errors of workload_tape and of the estimator. */
+/* The least count of at least 2 with which a device needs at most so many bytes. single: the case on one device,
+ * without a bound. Errors of workload_tape and of the estimator. */
 enum status_code device_count_find(const struct estimate_input *input, const struct replay_result *single,
                                    int64_t memory_bytes, struct device_count *count, struct status *error);
 

@@ -1,4 +1,5 @@
-/* Exact plan: cuts between devices, and bisection over them. What a piece is, is exact_units.c's; what a map needs, placed_trial.c's. */
+/* Exact plan: cuts between devices, and bisection over them. What a piece is, is exact_units.c's; what a map needs,
+ * placed_trial.c's. */
 #include "harness/question/exact_plan.h"
 
 #include <stdlib.h>
@@ -123,7 +124,8 @@ static int middle_find(const struct search *search, int low, int high)
     return low;
 }
 
-/* The longest run of pieces for one GPU: those behind it, up to end, are on the one that stands in, and the rest is offloaded. */
+/* The longest run of pieces for one GPU: those behind it, up to end, are on the one that stands in, and the rest is
+ * offloaded. */
 static enum status_code cut_find(struct search *search, int gpu, int end, struct status *error)
 {
     struct layout layout = {.cut_count = gpu + 1, .held = end, .host_end = search->units.unit_count, .judged = gpu};

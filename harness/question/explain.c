@@ -46,8 +46,8 @@ static int *covers_find(const struct tape_view *tape)
     return covers;
 }
 
-/* The sizes of an operand that covers a storage, when that has so many bytes: of a repetition, they are as much larger as its bytes
- * are (struct repeat). */
+/* The sizes of an operand that covers a storage, when that has so many bytes: of a repetition, they are as much larger
+ * as its bytes are (struct repeat). */
 static struct operand operand_in(const struct tape_view *tape, int index, int64_t bytes)
 {
     struct operand operand = tape->operands[index];

@@ -1,7 +1,9 @@
-/* Explain: every byte that a device holds when a case needs the most, down to module, tensor and the rule that put it there.
+/* Explain: every byte that a device holds when a case needs the most, down to module, tensor and the rule that put it
+ * there.
  *
- * The moment is that of harness/replay/moment.h, and all lines add up to its reserved bytes: the tensors' requested bytes, and what
- * the allocator adds (rounding, unsplit remainders, fragments of segments in use, segments that are free). */
+ * The moment is that of harness/replay/moment.h, and all lines add up to its reserved bytes: the tensors' requested
+ * bytes, and what the allocator adds (rounding, unsplit remainders, fragments of segments in use, segments that are
+ * free). */
 #ifndef ASSAY_QUESTION_EXPLAIN_H
 #define ASSAY_QUESTION_EXPLAIN_H
 
@@ -30,7 +32,8 @@ struct explanation {
     const char *wanted; /* the tensor that was refused (moment.is_refused); NULL: none was */
 };
 
-/* stage: STAGE_COUNT for the highest of all. Within input->memory_bytes, where that is not 0, as moment_find_bounded has it. Errors of workload_tape and moment_find. Released with explanation_release. */
+/* stage: STAGE_COUNT for the highest of all. Within input->memory_bytes, where that is not 0, as moment_find_bounded
+ * has it. Errors of workload_tape and moment_find. Released with explanation_release. */
 enum status_code explain_find(const struct estimate_input *input, enum stage stage, struct explanation *explanation,
                               struct status *error);
 void explanation_release(struct explanation *explanation);
@@ -47,19 +50,19 @@ struct explain_group {
     int count; /* of tensors; 0: the allocator's */
 };
 
-/* All rows in groups, the largest first, with the allocator's own that are not 0: together the reserved bytes. numbers: whether
- * parts of a path that are numbers tell modules apart ("h.0" and "h.1"), or all stand as "h.*". The groups live in the
- * explanation's arena. STATUS_OUT_OF_MEMORY. */
+/* All rows in groups, the largest first, with the allocator's own that are not 0: together the reserved bytes. numbers:
+ * whether parts of a path that are numbers tell modules apart ("h.0" and "h.1"), or all stand as "h.*". The groups live
+ * in the explanation's arena. STATUS_OUT_OF_MEMORY. */
 enum status_code explain_group(struct explanation *explanation, enum explain_by by, bool numbers,
                                struct explain_group **groups, int *group_count, struct status *error);
 
-/* Folded stacks, as flamegraph.pl and speedscope read them: "transformer;h;0;mlp;c_fc;weight;gradient, ... 9437184" a line, the
- * allocator's under "allocator". Their sum is the reserved bytes. */
+/* Folded stacks, as flamegraph.pl and speedscope read them: "transformer;h;0;mlp;c_fc;weight;gradient, ... 9437184" a
+ * line, the allocator's under "allocator". Their sum is the reserved bytes. */
 void explain_folded(const struct explanation *explanation, struct text *text);
 
-/* {"stage", "reserved_bytes", "allocated_bytes", "requested_bytes", "refusal" (null, or of fit's), "allocator": {"rounding_bytes", "unsplit_remainder_bytes",
- * "fragment_bytes", "free_segment_bytes"}, "tensors": [{"module", "tensor", "rule", "category", "dtype", "stage", "bytes"}]};
- * NULL where memory ran out. */
+/* {"stage", "reserved_bytes", "allocated_bytes", "requested_bytes", "refusal" (null, or of fit's), "allocator":
+ * {"rounding_bytes", "unsplit_remainder_bytes", "fragment_bytes", "free_segment_bytes"}, "tensors": [{"module",
+ * "tensor", "rule", "category", "dtype", "stage", "bytes"}]}; NULL where memory ran out. */
 struct json *explain_to_json(const struct explanation *explanation);
 
 #endif

@@ -1,7 +1,8 @@
 /* Fit: does a case fit a device, and with what margin?
  *
- * Decided by segments, not by tensors, on a replay that is bounded to what the device has left besides its overhead. Where the
- * overhead is a range, a case may fit with its least and not with its most: then nobody can say without measuring. */
+ * Decided by segments, not by tensors, on a replay that is bounded to what the device has left besides its overhead.
+ * Where the overhead is a range, a case may fit with its least and not with its most: then nobody can say without
+ * measuring. */
 #ifndef ASSAY_QUESTION_FIT_H
 #define ASSAY_QUESTION_FIT_H
 
@@ -16,10 +17,10 @@ struct fit {
     struct overhead overhead;
     struct trial trial; /* with the most overhead; where the verdict is FIT_NO, with the least */
     struct trial least; /* where the verdict is not FIT_YES: with the least overhead */
-    /* What is left with the most and with the least overhead: memory - overhead - what is needed. Where it runs, that is the reserved
-     * bytes at the peak of the bounded replay, in which cached segments are given back. Where it does not: the requested bytes at
-     * the peak, or the refused segment and what was held then, whichever is more. Never what an allocator without a bound
-     * would hoard. Negative: so much is missing. */
+    /* What is left with the most and with the least overhead: memory - overhead - what is needed. Where it runs, that
+     * is the reserved bytes at the peak of the bounded replay, in which cached segments are given back. Where it does
+     * not: the requested bytes at the peak, or the refused segment and what was held then, whichever is more. Never
+     * what an allocator without a bound would hoard. Negative: so much is missing. */
     int64_t margin_low_bytes, margin_high_bytes;
     bool missing_is_exact; /* what is missing is all that is: no more is reserved without a bound */
     bool missing_is_least; /* what is missing is missing for the tensors alone, whatever the allocator does */
@@ -27,13 +28,13 @@ struct fit {
     int64_t left_low_bytes, left_high_bytes;
 };
 
-/* memory_bytes >= 1. Errors of trial_run. Worked: tiny-gpt2 in mode load reserves 2,097,152 bytes; of 3,145,728 without overhead
- * 1,048,576 are left. */
+/* memory_bytes >= 1. Errors of trial_run. Worked: tiny-gpt2 in mode load reserves 2,097,152 bytes; of 3,145,728 without
+ * overhead 1,048,576 are left. */
 enum status_code fit_find(const struct estimate_input *input, int64_t memory_bytes, const struct overhead *overhead,
                           struct fit *fit, struct status *error);
 
-/* Whether it runs, with the least overhead at least, because cached segments are given back: those fill whatever memory there is, so
- * that the margins say little. */
+/* Whether it runs, with the least overhead at least, because cached segments are given back: those fill whatever memory
+ * there is, so that the margins say little. */
 bool fit_gives_back(const struct fit *fit);
 
 const char *fit_verdict_name(enum fit_verdict verdict); /* "no", "yes", "undecided" */

@@ -1,5 +1,5 @@
-/* Limit: a search over sizes, each judged by a trial. Which sizes a model has is asked of the model; how many bytes there are is
- * the caller's. */
+/* Limit: a search over sizes, each judged by a trial. Which sizes a model has is asked of the model; how many bytes
+ * there are is the caller's. */
 #include "harness/question/limit.h"
 
 #include <stdio.h>
@@ -8,8 +8,8 @@
 
 static const int64_t size_beyond = INT64_C(1) << 40;
 
-/* Of more new tokens only what the bound does is replayed, and what the next size needs without one: a replay takes seconds, and
- * tensors exceed the memory only some thousand tokens further up. */
+/* Of more new tokens only what the bound does is replayed, and what the next size needs without one: a replay takes
+ * seconds, and tensors exceed the memory only some thousand tokens further up. */
 enum { LONG_TOKENS = 4096 };
 
 enum outcome { OUTCOME_FITS, OUTCOME_REFUSED, OUTCOME_ABSENT };
@@ -161,8 +161,9 @@ static bool tensors_exceed(const struct search *search, const struct point *poin
            trial->wanted_bytes > search->memory_bytes - trial->live_bytes;
 }
 
-/* Whether no size from this one on can run, and the tensors alone are why; that there is none is a reason too. Tensors grow
- * with the batch and with new tokens, but not always with the sequence: the workspaces of attention come and go. */
+/* Whether no size from this one on can run, and the tensors alone are why; that there is none is a reason too. Tensors
+ * grow with the batch and with new tokens, but not always with the sequence: the workspaces of attention come and
+ * go. */
 static bool point_excludes(const struct search *search, const struct point *point)
 {
     const struct workload *workload = search->input->workload;
@@ -172,8 +173,8 @@ static bool point_excludes(const struct search *search, const struct point *poin
             (grows || !point->sized || (search->field != FIELD_SEQ && tensors_exceed(search, point))));
 }
 
-/* high is the size above low. Those further up are looked at until one excludes all above it, or enough in a row are refused; where
- * one runs, it is low. */
+/* high is the size above low. Those further up are looked at until one excludes all above it, or enough in a row are
+ * refused; where one runs, it is low. */
 static enum status_code neighbours_look(struct search *search, struct point *low, struct point *high,
                                         struct limit *limit, struct status *error)
 {
@@ -213,8 +214,8 @@ static enum status_code unbounded_find(struct search *search, struct point *high
     return code;
 }
 
-/* Whether a generation of some tokens is the beginning of every longer one: of several beams the places of all tokens are taken
- * at first, of a static cache too. */
+/* Whether a generation of some tokens is the beginning of every longer one: of several beams the places of all tokens
+ * are taken at first, of a static cache too. */
 static bool tokens_begin_alike(const struct search *search)
 {
     const struct workload *workload = search->input->workload;
@@ -231,9 +232,9 @@ static enum status_code tokens_look(struct search *search, int64_t size, struct 
     return trial_run_bounded(&input, search->memory_bytes, trial, error);
 }
 
-/* All tokens that there may be, once, with the bound. Brings low and high together: the token that is refused is the first that
- * does not fit, and what was refused then is what is refused without those behind it. Where it does not come out so, they stay
- * as they are. */
+/* All tokens that there may be, once, with the bound. Brings low and high together: the token that is refused is the
+ * first that does not fit, and what was refused then is what is refused without those behind it. Where it does not come
+ * out so, they stay as they are. */
 static enum status_code tokens_pass(struct search *search, struct point *low, struct point *high, struct status *error)
 {
     struct point last = {.outcome = OUTCOME_FITS, .sized = true}, next = {0};
@@ -263,8 +264,9 @@ static enum status_code tokens_pass(struct search *search, struct point *low, st
     return code;
 }
 
-/* A static cache is taken whole at the first pass, so what does not fit is mostly refused there: the search asks for beginnings alone.
- * The size that it finds is then run to its end; where that is refused, it is what the search goes on below of. */
+/* A static cache is taken whole at the first pass, so what does not fit is mostly refused there: the search asks for
+ * beginnings alone. The size that it finds is then run to its end; where that is refused, it is what the search goes on
+ * below of. */
 static enum status_code static_cache_look(struct search *search, struct point *low, struct point *high,
                                           struct status *error)
 {

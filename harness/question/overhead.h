@@ -1,10 +1,12 @@
-/* Overhead: what a device's memory loses before a tensor is there, and beside the tensors: the context, libraries, kernels.
+/* Overhead: what a device's memory loses before a tensor is there, and beside the tensors: the context, libraries,
+ * kernels.
  *
  * Known where somebody calibrated the device (assay calibrate) or the caller says it. Otherwise it is a range that was
  * published for other GPUs, never 0:
  *   least  256 MiB: a bare context on an RTX 3090, PyTorch 2.7.1 (invoke-ai/InvokeAI#9413)
- *   most   616 MiB: a process with PyTorch's libraries (LMCache/LMCache#4019), and 321 MiB that the driver keeps of what
- *          nvidia-smi calls the total: an A10 has 23,028 MiB and shows PyTorch 22.18 GiB (OpenBMB/MiniCPM-V#640) */
+ *   most   616 MiB: a process with PyTorch's libraries (LMCache/LMCache#4019), and 321 MiB that the driver keeps of
+ *          what nvidia-smi calls the total: an A10 has 23,028 MiB and shows PyTorch 22.18 GiB
+ *          (OpenBMB/MiniCPM-V#640) */
 #ifndef ASSAY_QUESTION_OVERHEAD_H
 #define ASSAY_QUESTION_OVERHEAD_H
 
@@ -36,8 +38,8 @@ const char *overhead_source(const struct overhead *overhead);
 /* What is left of memory after so many bytes; at least 1, which holds nothing. */
 int64_t overhead_rest(int64_t memory_bytes, int64_t overhead_bytes);
 
-/* {"low_bytes": ..., "high_bytes": ..., "source": "none" | "given" | "measured" | "published"}; the bytes are null for none.
- * NULL where memory ran out. */
+/* {"low_bytes": ..., "high_bytes": ..., "source": "none" | "given" | "measured" | "published"}; the bytes are null for
+ * none. NULL where memory ran out. */
 struct json *overhead_to_json(const struct overhead *overhead);
 
 #endif

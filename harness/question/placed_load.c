@@ -1,4 +1,5 @@
-/* Placed load: a load and a replay on the same lanes. What goes where is load_plan.c's and the tape's; both follow one map. */
+/* Placed load: a load and a replay on the same lanes. What goes where is load_plan.c's and the tape's; both follow one
+ * map. */
 #include "harness/question/placed_load.h"
 
 #include <stdio.h>

@@ -1,8 +1,9 @@
 /* Placed load: a checkpoint loaded by a device map, and then run where it lies: load_checkpoint_and_dispatch.
  *
- * The weights are loaded by harness/load, in its order, into the lanes of a placed tape; that tape's load then takes them over as
- * they lie, makes what no checkpoint has (buffers that are not stored), and runs its passes. So a GPU holds what was placed, what
- * is brought to it for the time of a block, and activations; nothing is held twice. A prediction is the same on meta lanes. */
+ * The weights are loaded by harness/load, in its order, into the lanes of a placed tape; that tape's load then takes
+ * them over as they lie, makes what no checkpoint has (buffers that are not stored), and runs its passes. So a GPU
+ * holds what was placed, what is brought to it for the time of a block, and activations; nothing is held twice. A
+ * prediction is the same on meta lanes. */
 #ifndef ASSAY_QUESTION_PLACED_LOAD_H
 #define ASSAY_QUESTION_PLACED_LOAD_H
 
@@ -25,8 +26,8 @@ struct placed_load_outcome {
     int64_t load_grown_bytes, run_grown_bytes; /* more than before, at most */
 };
 
-/* STATUS_INVALID where the checkpoint lacks a tensor that the passes need, or has left one out, with its name: nothing stands in for
- * it. */
+/* STATUS_INVALID where the checkpoint lacks a tensor that the passes need, or has left one out, with its name: nothing
+ * stands in for it. */
 enum status_code placed_load_check(const struct placed_load *load, struct status *error);
 
 /* Out of memory is no error, but an outcome. Other errors are those of load_run and placed_replay_carry_out. */

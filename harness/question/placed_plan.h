@@ -1,7 +1,7 @@
 /* Placed plan: the map that a case is placed by, and what a replay says of it.
  *
- * A map is accelerate's, planned from budgets; our own for the same budgets, with accelerate's beside it; or the whole model on the cpu
- * or the disk, as cpu_offload and disk_offload have it. */
+ * A map is accelerate's, planned from budgets; our own for the same budgets, with accelerate's beside it; or the whole
+ * model on the cpu or the disk, as cpu_offload and disk_offload have it. */
 #ifndef ASSAY_QUESTION_PLACED_PLAN_H
 #define ASSAY_QUESTION_PLACED_PLAN_H
 
@@ -38,13 +38,13 @@ struct placed_plan {
     struct placed_trial other;      /* PLACED_MAP_EXACT: of accelerate's, where it has one */
 };
 
-/* Plans and predicts. STATUS_INVALID where accelerate raises and its map is asked for (plan->raised), where no map runs, or where the map
- * cannot run. On failure nothing is held, and plan->raised stays. */
+/* Plans and predicts. STATUS_INVALID where accelerate raises and its map is asked for (plan->raised), where no map
+ * runs, or where the map cannot run. On failure nothing is held, and plan->raised stays. */
 enum status_code placed_plan_make(const struct placed_request *request, struct placed_plan *plan, struct status *error);
 void placed_plan_release(struct placed_plan *plan);
 
-/* Of what accelerate kept free on a device for its largest layer, so much was needed: what the device needs beyond what is placed. -1:
- * it kept nothing free there, or the need is unknown. */
+/* Of what accelerate kept free on a device for its largest layer, so much was needed: what the device needs beyond what
+ * is placed. -1: it kept nothing free there, or the need is unknown. */
 int64_t placed_kept_needed(const struct placed_trial *trial, const struct placement_share *share);
 
 /* The figures of a stage that ended; NULL: it did not. One in which memory ran out has those of an earlier pass. */

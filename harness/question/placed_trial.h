@@ -1,8 +1,9 @@
 /* Placed trial: does a device map run within its budgets, and what does each device need?
  *
- * The map becomes a tape over as many places (models/placement.h), and that is replayed: on meta lanes, which predicts, and on
- * whatever devices are given, which measures. Every lane is bounded by its budget in the same way (device/bounded.h), so that
- * both are refused at the same request. GPUs have the caching allocator, the host's memory and the disk the plain one. */
+ * The map becomes a tape over as many places (models/placement.h), and that is replayed: on meta lanes, which predicts,
+ * and on whatever devices are given, which measures. Every lane is bounded by its budget in the same way
+ * (device/bounded.h), so that both are refused at the same request. GPUs have the caching allocator, the host's memory
+ * and the disk the plain one. */
 #ifndef ASSAY_QUESTION_PLACED_TRIAL_H
 #define ASSAY_QUESTION_PLACED_TRIAL_H
 
@@ -28,7 +29,8 @@ struct placed_question {
     const struct placement_budget *budgets; /* as they were given, not balanced */
     int budget_count;
     bool offload_buffers;
-    /* PLACEMENT_OFFLOAD: cpu_offload or disk_offload, whose map gives "" to the cpu or the disk; the model runs on GPU 0. */
+    /* PLACEMENT_OFFLOAD: cpu_offload or disk_offload, whose map gives "" to the cpu or the disk; the model runs on GPU
+     * 0. */
     enum placement_form form;
     int64_t gpu_memory_bytes; /* that segments of each GPU may take, whatever its budget; 0: no such bound */
 };
@@ -36,8 +38,8 @@ struct placed_question {
 /* The bound of a device: the lesser of its budget and, of a GPU, its memory. */
 int64_t placed_budget_bytes(const struct placed_question *question, struct placement_device device);
 
-/* A map as a tape. Its places are the GPUs that the map uses in the order of their numbers (of PLACEMENT_OFFLOAD: GPU 0), the cpu, which is
- * always there, and the disk where it is used. */
+/* A map as a tape. Its places are the GPUs that the map uses in the order of their numbers (of PLACEMENT_OFFLOAD: GPU
+ * 0), the cpu, which is always there, and the disk where it is used. */
 struct placed_tape {
     struct placement placement;
     struct placement_device devices[PLACE_MAXIMUM]; /* by place */
@@ -49,8 +51,9 @@ struct placed_tape {
     struct tape *tape;
 };
 
-/* STATUS_INVALID where the map cannot run, with the reason: a tensor without a device, a part of the model that lies over two devices and
- * cannot, a mode or precision that is not placed, mps, more than 16 GPUs. Stays where it is; released by placed_tape_release. */
+/* STATUS_INVALID where the map cannot run, with the reason: a tensor without a device, a part of the model that lies
+ * over two devices and cannot, a mode or precision that is not placed, mps, more than 16 GPUs. Stays where it is;
+ * released by placed_tape_release. */
 enum status_code placed_tape_build(const struct placed_question *question, const struct device_map *map,
                                    struct placed_tape *placed, struct status *error);
 void placed_tape_release(struct placed_tape *placed);
@@ -74,7 +77,8 @@ struct placed_outcome {
 /* Replays on meta lanes within the budgets. Out of memory is no error, but an outcome. */
 enum status_code placed_tape_predict(const struct placed_tape *placed, struct placed_outcome *outcome,
                                      struct status *error);
-/* A meta lane for each place, of so many bytes (BUDGET_NONE: no bound), for replays that predict. On failure nothing is open. */
+/* A meta lane for each place, of so many bytes (BUDGET_NONE: no bound), for replays that predict. On failure nothing is
+ * open. */
 enum status_code placed_meta_lanes_open(const struct placed_tape *placed, const int64_t *bound_bytes,
                                         struct replay_lane lanes[PLACE_MAXIMUM], struct status *error);
 void placed_meta_lanes_close(struct replay_lane lanes[PLACE_MAXIMUM]);
@@ -87,8 +91,9 @@ enum status_code placed_tape_run_with(const struct placed_tape *placed, const st
                                       const struct placed_options *options, struct placed_outcome *outcome,
                                       struct status *error);
 
-/* The least budget with which the place runs through, in whole granules of the allocator's segments (2 MiB) for a GPU, in bytes for the
- * host: less than its reserved bytes where the allocator only cached the rest. Whatever the other places need. */
+/* The least budget with which the place runs through, in whole granules of the allocator's segments (2 MiB) for a GPU,
+ * in bytes for the host: less than its reserved bytes where the allocator only cached the rest. Whatever the other
+ * places need. */
 enum status_code placed_need_find(const struct placed_tape *placed, int place, int64_t *need_bytes,
                                   struct status *error);
 

@@ -1,5 +1,5 @@
-/* Constants: what is asked of them, and the document that is written. The reader stands in constants_reader.c; where the
- * figures come from in harness/report/calibration.c. */
+/* Constants: what is asked of them, and the document that is written. The reader stands in constants_reader.c; where
+ * the figures come from in harness/report/calibration.c. */
 #include "harness/record/constants.h"
 
 #include <inttypes.h>

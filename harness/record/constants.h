@@ -1,6 +1,6 @@
-/* Constants: what a class of devices takes besides the segments of the allocator, and no formula gives: the context, and
- * what libraries and kernels come to hold while they run. Measured on at most ten named cases (`assay calibrate`), kept
- * under results/reference/, read here. The file is described in docs/FORMAT.md, section "Constants".
+/* Constants: what a class of devices takes besides the segments of the allocator, and no formula gives: the context,
+ * and what libraries and kernels come to hold while they run. Measured on at most ten named cases (`assay calibrate`),
+ * kept under results/reference/, read here. The file is described in docs/FORMAT.md, section "Constants".
  *
  * Worked number: a context of 17,555,456 bytes, 692,224,000 bytes of segments and a growth of 1,187,840 bytes make a
  * footprint of 710,967,296 bytes. */
@@ -36,7 +36,8 @@ struct constants_spread {
     int64_t median, minimum, maximum, count;
 };
 
-/* Process: the driver's figure for this process, on the host its resident set. Device: what is used on the whole device. */
+/* Process: the driver's figure for this process, on the host its resident set. Device: what is used on the whole
+ * device. */
 struct constants_levels {
     struct constants_spread process, device;
 };
@@ -84,14 +85,16 @@ struct constants_place {
 /* What a device of that kind calls the software below it: "kernel" of a host, else "driver". */
 const char *driver_word(const char *kind);
 
-/* Appends "the constants were measured under driver 570.124.06, not 580.65.06, and program 0.1.0, not 0.2.0", where a driver,
- * a runtime or a program is another one, or is known on one side alone: then a context and the libraries in it may have
- * another size, and nothing should be judged by them. False, and nothing appended, where there is no such thing. */
+/* Appends "the constants were measured under driver 570.124.06, not 580.65.06, and program 0.1.0, not 0.2.0", where a
+ * driver, a runtime or a program is another one, or is known on one side alone: then a context and the libraries in it
+ * may have another size, and nothing should be judged by them. False, and nothing appended, where there is no such
+ * thing. */
 bool constants_mismatch_append(struct text *text, const struct constants *constants,
                                const struct constants_place *place);
 
-/* Appends "the constants were measured by revision 4692a72 of program 0.1.0, and this is a35b9e5", where both are known and
- * not equal. They are judged all the same: docs/FORMAT.md, Constants. False, and nothing appended, where it is not so. */
+/* Appends "the constants were measured by revision 4692a72 of program 0.1.0, and this is a35b9e5", where both are known
+ * and not equal. They are judged all the same: docs/FORMAT.md, Constants. False, and nothing appended, where it is not
+ * so. */
 bool constants_revision_append(struct text *text, const struct constants *constants, const char *revision);
 
 /* "cuda 'NVIDIA H200'", "host 'a CPU' with 2 threads". Returns words. */
@@ -99,12 +102,12 @@ enum { CONSTANTS_WORDS_BYTES = 320 };
 const char *constants_device_words(const char *kind, const char *name, int64_t thread_count,
                                    char words[CONSTANTS_WORDS_BYTES]);
 
-/* "cuda 'NVIDIA H200', measured under driver 570.124.06, runtime CUDA 12.8, program 0.1.0 (PATH)": what constants that were
- * read are of. */
+/* "cuda 'NVIDIA H200', measured under driver 570.124.06, runtime CUDA 12.8, program 0.1.0 (PATH)": what constants that
+ * were read are of. */
 void constants_origin_append(struct text *text, const struct constants *constants);
 
-/* {"path", "hash", "kind", "name", "threads", "driver", "runtime", "program", "revision"}, null where not known. NULL where memory ran
- * out. */
+/* {"path", "hash", "kind", "name", "threads", "driver", "runtime", "program", "revision"}, null where not known. NULL
+ * where memory ran out. */
 struct json *constants_origin_json(const struct constants *constants);
 
 /* The folder of a class of devices under results/reference: kind and name in lower case, everything but letters and

@@ -1,5 +1,5 @@
-/* Constants, read: a file that anybody may have written or edited. The first thing that is wrong is told with its place.
- * Members that a later minor version may have are passed over. */
+/* Constants, read: a file that anybody may have written or edited. The first thing that is wrong is told with its
+ * place. Members that a later minor version may have are passed over. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -36,8 +36,8 @@ __attribute__((format(printf, 3, 4))) static void reader_fault(struct reader *re
     json_place_add(reader->path, where, reader->error);
 }
 
-/* The member of a kind; NULL, after a fault, where it is of another kind or missing. Null is let pass where may_be_null,
- * and is NULL without a fault. where receives the way to it. */
+/* The member of a kind; NULL, after a fault, where it is of another kind or missing. Null is let pass where
+ * may_be_null, and is NULL without a fault. where receives the way to it. */
 static const struct json *member_read(struct reader *reader, const struct json *object, const char *parent,
                                       const char *key, enum json_kind kind, bool may_be_null, char where[WHERE_BYTES])
 {

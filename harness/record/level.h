@@ -4,7 +4,8 @@
 
 #include <stdbool.h>
 
-/* Device: what the driver counts on the whole device; process: what it counts for the process, or its resident bytes. */
+/* Device: what the driver counts on the whole device; process: what it counts for the process, or its resident
+ * bytes. */
 enum level { LEVEL_REQUESTED, LEVEL_ALLOCATED, LEVEL_RESERVED, LEVEL_DEVICE, LEVEL_PROCESS, LEVEL_COUNT };
 
 const char *level_name(enum level level); /* "requested", ... */

@@ -19,8 +19,8 @@ struct source_line {
     bool too_long; /* more than LINE_BYTES_MAXIMUM: bytes and length are its beginning */
 };
 
-/* path: a regular file, or, where pipes are taken, a FIFO or a pipe, which is copied into a temporary file without a name
- * ($TMPDIR, else /var/tmp) as it is read. STATUS_IO: it is something else, or cannot be opened; hint
+/* path: a regular file, or, where pipes are taken, a FIFO or a pipe, which is copied into a temporary file without a
+ * name ($TMPDIR, else /var/tmp) as it is read. STATUS_IO: it is something else, or cannot be opened; hint
  * follows "; " in its text. */
 enum status_code line_source_open(const char *path, bool pipes, const char *hint, struct line_source **source,
                                   struct status *error);
@@ -35,12 +35,12 @@ enum status_code line_source_next(struct line_source *source, struct source_line
 enum status_code line_source_begin(struct line_source *source, const char **bytes, size_t *length,
                                    struct status *error);
 
-/* The line that was taken last ends at count bytes, and what stands behind them is the next line. count is at least 1, and
- * less than the length of the line. */
+/* The line that was taken last ends at count bytes, and what stands behind them is the next line. count is at least 1,
+ * and less than the length of the line. */
 void line_source_split(struct line_source *source, struct source_line *line, size_t count);
 
-/* length bytes at offset once more; *bytes ends with a zero byte, may be changed, and is valid until the next call of this.
- * STATUS_IO: they are not there any more. */
+/* length bytes at offset once more; *bytes ends with a zero byte, may be changed, and is valid until the next call of
+ * this. STATUS_IO: they are not there any more. */
 enum status_code line_source_again(struct line_source *source, int64_t offset, size_t length, char **bytes,
                                    struct status *error);
 

@@ -1,5 +1,5 @@
-/* Outcome: what the cases of a run, or of a report, come to, and why: a word, an exit code, a sentence. The one place of the
- * rule that docs/FORMAT.md has under "end". Texts are raw: callers escape them. */
+/* Outcome: what the cases of a run, or of a report, come to, and why: a word, an exit code, a sentence. The one place
+ * of the rule that docs/FORMAT.md has under "end". Texts are raw: callers escape them. */
 #ifndef ASSAY_RECORD_OUTCOME_H
 #define ASSAY_RECORD_OUTCOME_H
 
@@ -11,11 +11,12 @@
 #include "harness/record/record.h"
 
 enum run_outcome {
-    RUN_PASS,         /* every case was measured or skipped, none failed (exit 0) */
-    RUN_FAIL,         /* a verdict failed (exit 1) */
-    RUN_INCONCLUSIVE, /* none failed, but a case ended in error, oom or timeout, a judged figure is unknown, or a case is
-                         missing (exit 3) */
-    RUN_SKIPPED       /* every case was skipped (exit 77) */
+    RUN_PASS, /* every case was measured or skipped, none failed (exit 0) */
+    RUN_FAIL, /* a verdict failed (exit 1) */
+    /* None failed, but a case ended in error, oom or timeout, a judged figure is unknown, or a case is missing (exit
+     * 3). */
+    RUN_INCONCLUSIVE,
+    RUN_SKIPPED /* every case was skipped (exit 77) */
 };
 
 const char *run_outcome_name(enum run_outcome outcome); /* "pass", "fail", "inconclusive", "skipped" */
@@ -36,8 +37,9 @@ enum standing case_standing(const struct json *case_line);
 /* Appends why a case line is open: its first such verdict in words, and how many more there are. Nothing for others. */
 void case_open_append(struct text *text, const struct json *case_line);
 
-/* Appends the verdicts, the tries of a search and the figures of a proof of a case line that failed, in words, "; " between them; what comes after room bytes is counted, but the
- * first is always there. room 0: all. Nothing where none failed. */
+/* Appends the verdicts, the tries of a search and the figures of a proof of a case line that failed, in words, "; "
+ * between them; what comes after room bytes is counted, but the first is always there. room 0: all. Nothing where none
+ * failed. */
 void case_failures_append(struct text *text, const struct json *case_line, size_t room);
 
 /* Causes of what is missing. */
@@ -58,7 +60,8 @@ struct outcome {
     struct text first; /* "ID: why" of the first of the gravest; "" where nothing is to be said */
 };
 
-/* Counts one that stands so. False where it is not graver than what was counted before; else its "ID: why" is the first. */
+/* Counts one that stands so. False where it is not graver than what was counted before; else its "ID: why" is the
+ * first. */
 bool outcome_count(struct outcome *outcome, enum case_status status, enum standing standing);
 void outcome_add(struct outcome *outcome, const struct json *case_line); /* with its first */
 enum run_outcome outcome_decide(const struct outcome *outcome);
@@ -66,8 +69,8 @@ void outcome_release(struct outcome *outcome);
 
 /* Appends "FAIL: 2 of 19 cases failed, 1 ended in error", "INCOMPLETE: 13 of 19 cases missing: the run was interrupted"
  * ("FAIL: ..." where a verdict failed as well),
- * "INCONCLUSIVE: 4 of 4 cases left open (a figure that has a tolerance could not be judged)", "SKIPPED: all 4 cases were skipped",
- * "INCOMPLETE: 1 of 3 attempts missing in 1 case";
+ * "INCONCLUSIVE: 4 of 4 cases left open (a figure that has a tolerance could not be judged)", "SKIPPED: all 4 cases
+ * were skipped", "INCOMPLETE: 1 of 3 attempts missing in 1 case";
  * nothing for a pass. */
 void outcome_words_append(struct text *text, const struct outcome *outcome);
 

@@ -1,5 +1,5 @@
-/* Proof words: the figures of a proof (docs/FORMAT.md, proof) as sentences, the same in the progress of a run, in records and
- * reports. Raw text: callers escape it. */
+/* Proof words: the figures of a proof (docs/FORMAT.md, proof) as sentences, the same in the progress of a run, in
+ * records and reports. Raw text: callers escape it. */
 #ifndef ASSAY_RECORD_PROOF_WORDS_H
 #define ASSAY_RECORD_PROOF_WORDS_H
 

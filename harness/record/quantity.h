@@ -32,10 +32,12 @@ bool quantity_is_reading(enum quantity quantity);
 /* False, and *quantity untouched, for a name that is not in the table. */
 bool quantity_from_name(const char *name, enum quantity *quantity);
 
-/* Appends the name for people, also one that is not in the table: "allocated_bytes_peak" -> "allocated peak". Raw text. */
+/* Appends the name for people, also one that is not in the table: "allocated_bytes_peak" -> "allocated peak". Raw
+ * text. */
 void quantity_words_append(struct text *text, const char *name);
 
-/* The quantity that is measured where this one is predicted: a total is held against the allocated peak. NULL: itself. */
+/* The quantity that is measured where this one is predicted: a total is held against the allocated peak. NULL:
+ * itself. */
 const char *quantity_counterpart(const char *name);
 
 /* All names, ended by NULL. */

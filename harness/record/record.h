@@ -1,9 +1,9 @@
 /* Record: the results of runs as JSON lines, written and read. The format is described in docs/FORMAT.md.
  *
- * One file holds any number of runs, one after the other: a `run` line, `selected` lines, its `case` lines, an `end` line. Lines are
- * appended, flushed and synchronised one by one, so a run that was killed leaves every finished case readable. Additive
- * changes raise the minor version and are ignored by older readers; everything else raises the major one, which older
- * readers refuse. */
+ * One file holds any number of runs, one after the other: a `run` line, `selected` lines, its `case` lines, an `end`
+ * line. Lines are appended, flushed and synchronised one by one, so a run that was killed leaves every finished case
+ * readable. Additive changes raise the minor version and are ignored by older readers; everything else raises the major
+ * one, which older readers refuse. */
 #ifndef ASSAY_RECORD_RECORD_H
 #define ASSAY_RECORD_RECORD_H
 
@@ -50,14 +50,15 @@ enum status_code record_rules_check(const struct record_rules *rules, const stru
 struct record_writer; /* opaque */
 
 /* Opens folder/records.jsonl for appending; makes the folder where it is missing (not its parents). What is there stays
- * where it is: a new run follows the old ones, and a line that a killed run left unfinished is closed. STATUS_IO with the
- * path and the reason: not writable, another run is writing to it, or records.jsonl is a symbolic link or no regular file.
- * (A link to the folder is followed.) STATUS_INVALID as of record_stream_next: what is there is no file of records, and
- * stays as it is. */
+ * where it is: a new run follows the old ones, and a line that a killed run left unfinished is closed. STATUS_IO with
+ * the path and the reason: not writable, another run is writing to it, or records.jsonl is a symbolic link or no
+ * regular file. (A link to the folder is followed.) STATUS_INVALID as of record_stream_next: what is there is no file
+ * of records, and stays as it is. */
 enum status_code record_writer_open(const char *folder, struct record_writer **writer, struct status *error);
 
 /* Checks, appends, flushes and synchronises one line. On STATUS_IO (a full disk) the file is cut back to the lines that
- * are whole; it is STATUS_IO too if the file no longer stands under its name, because its folder was deleted or moved. */
+ * are whole; it is STATUS_IO too if the file no longer stands under its name, because its folder was deleted or
+ * moved. */
 enum status_code record_writer_append(struct record_writer *writer, const struct json *line, struct status *error);
 
 const char *record_writer_path(const struct record_writer *writer);
@@ -91,20 +92,20 @@ struct record_line {
 
 struct record_stream; /* opaque: a file of records that is read in blocks, of any size and in little memory */
 
-/* Opens path, a file of records or a folder that holds records.jsonl (a regular file or a link to one). Also a pipe, where
- * path itself is one, as <(zstdcat FILE) is; it is kept in a temporary file meanwhile, so that its lines can be read once
- * more. STATUS_IO: it is neither, or cannot be opened. The caller closes *stream. */
+/* Opens path, a file of records or a folder that holds records.jsonl (a regular file or a link to one). Also a pipe,
+ * where path itself is one, as <(zstdcat FILE) is; it is kept in a temporary file meanwhile, so that its lines can be
+ * read once more. STATUS_IO: it is neither, or cannot be opened. The caller closes *stream. */
 enum status_code record_stream_open(const char *path, struct record_stream **stream, struct status *error);
 void record_stream_close(struct record_stream *stream); /* NULL is accepted */
 
-/* The next line of a run, checked (record_line_check); lines of types that are not known are passed over. A line that is
- * cut short is noted and left out where a killed run can have left it: at the end of the file, or before a `run` line.
- * STATUS_IO: it cannot be read. STATUS_INVALID: "FILE:LINE:COLUMN: what is wrong; what would be right" for any other
- * damage, wrong types, a case outside a run, an empty file, a line longer than 16 MiB, a newer major version. */
+/* The next line of a run, checked (record_line_check); lines of types that are not known are passed over. A line that
+ * is cut short is noted and left out where a killed run can have left it: at the end of the file, or before a `run`
+ * line. STATUS_IO: it cannot be read. STATUS_INVALID: "FILE:LINE:COLUMN: what is wrong; what would be right" for any
+ * other damage, wrong types, a case outside a run, an empty file, a line longer than 16 MiB, a newer major version. */
 enum status_code record_stream_next(struct record_stream *stream, struct record_line *line, struct status *error);
 
-/* A line once more. *value is borrowed until the next line is read, or read again. STATUS_IO: the file is not what it was
- * when the line was read first. */
+/* A line once more. *value is borrowed until the next line is read, or read again. STATUS_IO: the file is not what it
+ * was when the line was read first. */
 enum status_code record_stream_again(struct record_stream *stream, const struct record_place *place,
                                      const struct json **value, struct status *error);
 

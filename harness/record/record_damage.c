@@ -134,7 +134,8 @@ static const char *text_words(const char *bytes, size_t length)
     return commented ? "text, as a report in Markdown is" : key > at && key < end && bytes[key] == ',' ? "CSV" : NULL;
 }
 
-/* A document over several lines: the first holds an opening bracket alone, and no line of records follows, or ends inside. */
+/* A document over several lines: the first holds an opening bracket alone, and no line of records follows, or ends
+ * inside. */
 static bool is_long_document(const char *bytes, size_t length, size_t line_length)
 {
     size_t end = line_length, next = line_length + 1;

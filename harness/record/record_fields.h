@@ -17,8 +17,8 @@ enum kinds {
 };
 
 /* A path of member names; '*' is every member of an object, '#' every element of an array. A path of NULL ends a table.
- * What is a part of something stands right behind it, and is not looked at where that is absent or null. Integers of records are sizes and counts: never negative, but for
- * the signed error and for what items leave over. */
+ * What is a part of something stands right behind it, and is not looked at where that is absent or null. Integers of
+ * records are sizes and counts: never negative, but for the signed error and for what items leave over. */
 struct field {
     const char *path;
     unsigned kinds;

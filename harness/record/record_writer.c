@@ -1,4 +1,5 @@
-/* Record writer: append one line, see it on the disk, go on. Not atomic replacement: earlier lines are never touched. */
+/* Record writer: append one line, see it on the disk, go on. Not atomic replacement: earlier lines are never
+ * touched. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +24,8 @@ static enum status_code writer_fail(const struct record_writer *writer, const ch
     return status_set(error, STATUS_IO, "%s: %s: %s", text_string(&writer->path), what, strerror(errno));
 }
 
-/* Whether the file is one line without an end that begins as a run's first does: what a run leaves that was killed while
- * it wrote it. */
+/* Whether the file is one line without an end that begins as a run's first does: what a run leaves that was killed
+ * while it wrote it. */
 static bool is_first_line_cut(const struct record_writer *writer)
 {
     static const char begin[] = "{\"type\": \"run\"";
@@ -38,8 +39,8 @@ static bool is_first_line_cut(const struct record_writer *writer)
     return is_cut;
 }
 
-/* What stands there is read before anything is measured or written: what is no file of records, or a damaged one, is left
- * as it is. */
+/* What stands there is read before anything is measured or written: what is no file of records, or a damaged one, is
+ * left as it is. */
 static enum status_code present_check(const struct record_writer *writer, struct status *error)
 {
     struct record_stream *stream = NULL;

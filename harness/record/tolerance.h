@@ -1,4 +1,5 @@
-/* Tolerances: how far two figures of the same thing may be apart. Which figures, and what follows, is for the caller. */
+/* Tolerances: how far two figures of the same thing may be apart. Which figures, and what follows, is for the
+ * caller. */
 #ifndef ASSAY_RECORD_TOLERANCE_H
 #define ASSAY_RECORD_TOLERANCE_H
 
@@ -20,8 +21,8 @@ struct tolerance {
 /* Reads "512", "1MiB" (size_text.h) and "0.5%" (size.h). STATUS_INVALID with the reason and what would be right. */
 enum status_code tolerance_parse(const char *text, struct tolerance *tolerance, struct status *error);
 
-/* STATUS_INVALID with the spellings for what has no unit and is no plausible number of bytes: 5 may be meant as 5% and as 5MiB, and
- * 0.05 is meant as 5%. tolerance_parse looks at this too. */
+/* STATUS_INVALID with the spellings for what has no unit and is no plausible number of bytes: 5 may be meant as 5% and
+ * as 5MiB, and 0.05 is meant as 5%. tolerance_parse looks at this too. */
 enum status_code tolerance_unit_check(const char *text, struct status *error);
 
 /* Whether |difference| <= bytes, or <= fraction * of_bytes. difference is between two figures that are not negative. */
@@ -61,8 +62,8 @@ enum status_code level_rule_parse(const char *text, struct level_rule *rule, str
 /* Reads "device=2%,process=none". STATUS_INVALID for a level that does not exist, or stands twice. */
 enum status_code level_rules_parse(const char *text, struct level_rules *rules, struct status *error);
 
-/* {"device": {"bytes": 4194304}, "process": "none"}: the levels that somebody said something about; null where nobody did.
- * NULL where memory ran out. */
+/* {"device": {"bytes": 4194304}, "process": "none"}: the levels that somebody said something about; null where nobody
+ * did. NULL where memory ran out. */
 struct json *level_rules_json(const struct level_rules *rules);
 
 /* What that object says; a member that is not understood counts as absent. */

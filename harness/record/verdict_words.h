@@ -32,7 +32,8 @@ struct verdict_words verdict_words_read(const struct json *verdict, const char *
 
 /* "accelerate: total 312.47 MiB predicted, allocated peak 363.99 MiB measured in backward: -14.15 % (-51.51 MiB),
  * tolerance 5 %"; where a figure is not known: "replay: footprint not predicted, 435.98 MiB measured in load, tolerance
- * 10 %: not judged, there are no constants of this device". Of one place of a placed case "measured in forward on place 1". */
+ * 10 %: not judged, there are no constants of this device". Of one place of a placed case "measured in forward on place
+ * 1". */
 void verdict_words_append(struct text *text, const struct verdict_words *words);
 
 #endif

@@ -1,5 +1,5 @@
-/* Leap: when repetitions can be left out, and what is then brought up to date: blocks, tensors, tokens. What the large pool will do
- * is pool_forecast.c's. */
+/* Leap: when repetitions can be left out, and what is then brought up to date: blocks, tensors, tokens. What the large
+ * pool will do is pool_forecast.c's. */
 #include "harness/replay/leap.h"
 
 #include <stdlib.h>
@@ -167,7 +167,8 @@ static int64_t limit_find(const struct repetition *repetition)
     return last - repetition->at;
 }
 
-/* Of the repetition that was carried out last: how many behind it are known to do the same, but for the last of them. */
+/* Of the repetition that was carried out last: how many behind it are known to do the same, but for the last of
+ * them. */
 static int64_t known_find(struct leap *leap, const struct repetition *repetition, int64_t limit)
 {
     events_fill(leap, repetition);

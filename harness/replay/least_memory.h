@@ -1,13 +1,13 @@
 /* Least memory: with how many bytes does a tape just run?
  *
  * A bound on segments is a limit as a device's memory is one. Two figures of a case matter:
- *   The reserved bytes of a replay without a bound. With so many the case runs: no segment is refused. With less it may run too,
- *   because what is refused makes the allocator give back the segments that it only caches, and ask again.
+ *   The reserved bytes of a replay without a bound. With so many the case runs: no segment is refused. With less it may
+ *   run too, because what is refused makes the allocator give back the segments that it only caches, and ask again.
  *   The least bytes (here): with so many it runs, and with LEAST_MEMORY_STEP_BYTES less it does not.
- * Both are sums of segments, which are whole steps, so that bounds within one step do the same. In between a case may run with some bound and
- * not with a larger one, since segments are then given back at other moments; so bounds are looked at from above, all of them, and
- * none from the least bytes upwards fails. A replay under a bound is that under each bound down to the most that its segments
- * held, which is why few replays look at all. */
+ * Both are sums of segments, which are whole steps, so that bounds within one step do the same. In between a case may
+ * run with some bound and not with a larger one, since segments are then given back at other moments; so bounds are
+ * looked at from above, all of them, and none from the least bytes upwards fails. A replay under a bound is that under
+ * each bound down to the most that its segments held, which is why few replays look at all. */
 #ifndef ASSAY_REPLAY_LEAST_MEMORY_H
 #define ASSAY_REPLAY_LEAST_MEMORY_H
 
@@ -30,8 +30,8 @@ struct least_memory {
     int replay_count;
 };
 
-/* bound_bytes: no more is looked at; 0: no bound. STATUS_OUT_OF_MEMORY where it does not run even with that, or where the host has no
- * memory for the replay; the errors of replay_run. */
+/* bound_bytes: no more is looked at; 0: no bound. STATUS_OUT_OF_MEMORY where it does not run even with that, or where
+ * the host has no memory for the replay; the errors of replay_run. */
 enum status_code least_memory_find(const struct tape_view *tape, int64_t bound_bytes, struct least_memory *least,
                                    struct status *error);
 

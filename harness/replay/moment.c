@@ -1,6 +1,6 @@
-/* Moment: the tape's events through the caching allocator, once, without a device and without operations. What was held at the
- * highest moment so far is not copied there, which would cost a copy for almost every tensor of a forward pass: of each storage
- * that changes behind it, what it was is noted. What the moment is told as, is for others. */
+/* Moment: the tape's events through the caching allocator, once, without a device and without operations. What was held
+ * at the highest moment so far is not copied there, which would cost a copy for almost every tensor of a forward pass:
+ * of each storage that changes behind it, what it was is noted. What the moment is told as, is for others. */
 #include "harness/replay/moment.h"
 
 #include <inttypes.h>

@@ -1,9 +1,9 @@
 /* Moment: what is held, block by block, when a tape needs the most from a device.
  *
- * The moment is that of the highest reserved bytes, which decide whether a device is large enough; because segments are kept,
- * they are as high for a while, and of that while it is the first moment of the highest allocated bytes. Everything adds up:
- *   requested + rounding + unsplit remainders = allocated
- *   allocated + fragments + free segments     = reserved                                                             */
+ * The moment is that of the highest reserved bytes, which decide whether a device is large enough; because segments are
+ * kept, they are as high for a while, and of that while it is the first moment of the highest allocated bytes.
+ *   Everything adds up: requested + rounding + unsplit remainders = allocated
+ *   allocated + fragments + free segments     = reserved */
 #ifndef ASSAY_REPLAY_MOMENT_H
 #define ASSAY_REPLAY_MOMENT_H
 
@@ -32,15 +32,15 @@ struct moment {
     int wanted;           /* its storage */
 };
 
-/* stage: that stage, in its last occurrence; STAGE_COUNT: whichever needs the most, each in its last occurrence. tape: one that
- * replays. STATUS_INVALID where the tape has no such stage, STATUS_OUT_OF_MEMORY. Released with moment_release. Worked: a tape
- * that takes 9 MiB and 30 MiB and lets go of the latter reserves 20 MiB and 30 MiB; its moment is that of the second allocation,
- * with 11 MiB of fragments. */
+/* stage: that stage, in its last occurrence; STAGE_COUNT: whichever needs the most, each in its last occurrence. tape:
+ * one that replays. STATUS_INVALID where the tape has no such stage, STATUS_OUT_OF_MEMORY. Released with
+ * moment_release. Worked: a tape that takes 9 MiB and 30 MiB and lets go of the latter reserves 20 MiB and 30 MiB; its
+ * moment is that of the second allocation, with 11 MiB of fragments. */
 enum status_code moment_find(const struct tape_view *tape, enum stage stage, struct moment *moment,
                              struct status *error);
 
-/* The same on a device that has bound_bytes for segments (0: without a bound), where cached segments are given back when memory is
- * short. A tape that does not fit ends at what is refused: is_refused. */
+/* The same on a device that has bound_bytes for segments (0: without a bound), where cached segments are given back
+ * when memory is short. A tape that does not fit ends at what is refused: is_refused. */
 enum status_code moment_find_bounded(const struct tape_view *tape, enum stage stage, int64_t bound_bytes,
                                      struct moment *moment, struct status *error);
 

@@ -1,9 +1,10 @@
 /* Offload store: the disk of a placed replay as an offload folder of accelerate (harness/checkpoint/offload_folder.h).
  *
- * A tensor that a tape sends to the disk is written as LABEL.dat, one that it fetches is read from there, and the index is written
- * when the store is finished, which waits until all files are on the disk: the time of a write is that of giving the bytes away. What the folder has already is not trusted: with OFFLOAD_KEEP a tensor that is sent must be the one
- * that is there, byte for byte (as disk_offload assumes and does not check), and one that is fetched must have the shape and dtype
- * that the tape wants. */
+ * A tensor that a tape sends to the disk is written as LABEL.dat, one that it fetches is read from there, and the index
+ * is written when the store is finished, which waits until all files are on the disk: the time of a write is that of
+ * giving the bytes away. What the folder has already is not trusted: with OFFLOAD_KEEP a tensor that is sent must be
+ * the one that is there, byte for byte (as disk_offload assumes and does not check), and one that is fetched must have
+ * the shape and dtype that the tape wants. */
 #ifndef ASSAY_REPLAY_OFFLOAD_STORE_H
 #define ASSAY_REPLAY_OFFLOAD_STORE_H
 

@@ -1,5 +1,5 @@
-/* Peak: two walks over the events of a tape: the first finds the moment, the second what is alive then. Knows nothing of
- * blocks: rounding and what is cached have no names. */
+/* Peak: two walks over the events of a tape: the first finds the moment, the second what is alive then. Knows nothing
+ * of blocks: rounding and what is cached have no names. */
 #include "harness/replay/peak.h"
 
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 #include "harness/tape/tape_walk.h"
 
-/* The number of steps up to the highest sum within the last occurrence of the stage, in *moment; -1: there is none. The sums fit,
- * because the tape replays. */
+/* The number of steps up to the highest sum within the last occurrence of the stage, in *moment; -1: there is none. The
+ * sums fit, because the tape replays. */
 static enum status_code moment_find(const struct tape_view *tape, enum stage stage, int64_t *moment,
                                     int64_t *requested_bytes, struct status *error)
 {

@@ -1,5 +1,6 @@
-/* Given weights: a tape takes each weight and fills it, and makes in the host's memory what it sends to the disk. Where the weight
- * is there already, its block is taken over, and neither is done. Which weights are there is the giver's to say. */
+/* Given weights: a tape takes each weight and fills it, and makes in the host's memory what it sends to the disk. Where
+ * the weight is there already, its block is taken over, and neither is done. Which weights are there is the giver's to
+ * say. */
 #include "harness/replay/placed_given.h"
 
 #include <stdlib.h>

@@ -15,8 +15,8 @@ enum status_code given_open(const struct tape_view *tape, const struct placed_we
                             struct placed_given *given, struct status *error);
 void given_release(struct placed_given *given);
 
-/* The event takes a storage on this lane, in the load. *is_done: it is there already, or what was to be made here lies on the disk, and
- * nothing is taken. STATUS_INVALID where it lies elsewhere, or is not what the tape wants. */
+/* The event takes a storage on this lane, in the load. *is_done: it is there already, or what was to be made here lies
+ * on the disk, and nothing is taken. STATUS_INVALID where it lies elsewhere, or is not what the tape wants. */
 enum status_code given_take(struct placed_given *given, const struct event *event, struct replay *replay, int lane,
                             bool *is_done, struct status *error);
 

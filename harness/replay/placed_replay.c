@@ -87,7 +87,8 @@ static enum status_code piece_copy(struct placed *placed, const struct transfer 
     return code;
 }
 
-/* A tensor that comes from the disk, or goes there, is whole in the host's memory: a place on the disk has no other neighbour. */
+/* A tensor that comes from the disk, or goes there, is whole in the host's memory: a place on the disk has no other
+ * neighbour. */
 static enum status_code store_copy(struct placed *placed, const struct transfer *transfer, struct status *error)
 {
     const struct placed_store *source = placed->stores[transfer->from], *target = placed->stores[transfer->to];

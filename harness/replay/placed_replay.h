@@ -1,9 +1,9 @@
 /* Placed replay: a tape whose storages lie in several memories, walked on as many devices.
  *
- * Each place has a lane: a device, an allocator and a ledger of its own, and figures of its own. An operation runs on the
- * device where its operands lie. A copy between two places goes through the host, in pieces of PLACED_STAGING_BYTES; from or
- * to a device of the host there is no piece between. A place on the disk is a lane whose device is meta, which counts, and
- * whose store keeps the bytes, each storage by its label. */
+ * Each place has a lane: a device, an allocator and a ledger of its own, and figures of its own. An operation runs on
+ * the device where its operands lie. A copy between two places goes through the host, in pieces of
+ * PLACED_STAGING_BYTES; from or to a device of the host there is no piece between. A place on the disk is a lane whose
+ * device is meta, which counts, and whose store keeps the bytes, each storage by its label. */
 #ifndef ASSAY_REPLAY_PLACED_REPLAY_H
 #define ASSAY_REPLAY_PLACED_REPLAY_H
 
@@ -39,8 +39,8 @@ struct replay_lane {
 struct placed_result {
     struct replay_result lanes[PLACE_MAXIMUM];
     int oom_lane; /* where memory ran out; -1: nowhere. Its oom_* fields say what was wanted */
-    /* Between places: from, to. seconds: of the bytes on their way alone, until both devices have finished with them and without
-     * what they were still at before; 0 where neither has memory. */
+    /* Between places: from, to. seconds: of the bytes on their way alone, until both devices have finished with them
+     * and without what they were still at before; 0 where neither has memory. */
     int64_t copy_counts[PLACE_MAXIMUM][PLACE_MAXIMUM], copied_bytes[PLACE_MAXIMUM][PLACE_MAXIMUM];
     double copy_seconds[PLACE_MAXIMUM][PLACE_MAXIMUM];
     int64_t copy_count; /* of all of them */
@@ -64,11 +64,12 @@ struct given_weight {
     int64_t bytes;
 };
 
-/* Weights that are there before the tape begins, as a checkpoint that was loaded (harness/load). The tape's load takes them over
- * instead of taking memory and filling it, and sends nothing to the disk; what they lie in counts from the load on. */
+/* Weights that are there before the tape begins, as a checkpoint that was loaded (harness/load). The tape's load takes
+ * them over instead of taking memory and filling it, and sends nothing to the disk; what they lie in counts from the
+ * load on. */
 struct placed_weights {
-    /* By lane, with all that lies in them; NULL: the lane opens one. They are the replay's from its begin, also when it fails, and given
-     * back with what it has taken itself. */
+    /* By lane, with all that lies in them; NULL: the lane opens one. They are the replay's from its begin, also when it
+     * fails, and given back with what it has taken itself. */
     struct allocator *allocators[PLACE_MAXIMUM];
     void (*find)(void *context, const char *label, struct given_weight *weight);
     void *context;
@@ -84,14 +85,14 @@ struct placed_options {
 
 /* Walks the tape as replay_run does; a stage begins and ends on every lane at once, and its seconds are those of all.
  * observers: as in the options. STATUS_INTERNAL where a storage lies in a place without a lane, an operation has
- * operands in two places and is no copy, or the tape tells repetitions once. On STATUS_OUT_OF_MEMORY the result holds the
- * stages that ended; on other errors it is not written. */
+ * operands in two places and is no copy, or the tape tells repetitions once. On STATUS_OUT_OF_MEMORY the result holds
+ * the stages that ended; on other errors it is not written. */
 enum status_code placed_replay_run(const struct tape_view *tape, const struct replay_lane *lanes, int lane_count,
                                    const struct replay_observer *observers, struct placed_result *result,
                                    struct status *error);
 
-/* The same with options. STATUS_INVALID where a weight that is given lies in another place than the tape has it, or is of another
- * type. */
+/* The same with options. STATUS_INVALID where a weight that is given lies in another place than the tape has it, or is
+ * of another type. */
 struct placed_order {
     const struct tape_view *tape;
     const struct replay_lane *lanes;

@@ -1,5 +1,5 @@
-/* Repetition: see repetition.h for why it is exact. Here: the body, event by event, and the rounds that are left out. The parts of
- * a body that repeat each other are section.c's. */
+/* Repetition: see repetition.h for why it is exact. Here: the body, event by event, and the rounds that are left out.
+ * The parts of a body that repeat each other are section.c's. */
 #include "harness/replay/repetition_inside.h"
 
 #include <string.h>
@@ -262,8 +262,8 @@ static int64_t circle_find(const struct repetition *repetition, const struct rou
     return 0;
 }
 
-/* Their peaks were those of the round that was made. False where none was found to be left out; it is done once, and what is left
- * is less than a round. */
+/* Their peaks were those of the round that was made. False where none was found to be left out; it is done once, and
+ * what is left is less than a round. */
 static bool rounds_leave_out(struct repetition *repetition, struct round *rounds)
 {
     struct round *now = &rounds[repetition->at % ROUNDS];

@@ -60,7 +60,8 @@ struct repetition {
     int *growing;  /* storages of the body whose bytes change */
     int growing_count;
     int64_t at; /* the repetition that is carried out */
-    /* The last one in which small storages have the rounded sizes, and the pools, of now; the last in which they have the pools. */
+    /* The last one in which small storages have the rounded sizes, and the pools, of now; the last in which they have
+     * the pools. */
     int64_t stable_to, pools_to;
     bool is_bare; /* the small pool alone is carried out: what the large one does is known (leap.h) */
     struct section_run *runs;

@@ -47,7 +47,8 @@ struct replay_result {
     int64_t alloc_count;           /* allocations of the tape that were made */
     int64_t token_count;           /* EVENT_TOKEN that were passed */
     int64_t left_out_count;        /* repetitions that were not carried out, because what they do is known */
-    /* Of every alloc and free in order: storage, bytes, position of the block. Of what the tape tells as a repetition, of how often. */
+    /* Of every alloc and free in order: storage, bytes, position of the block. Of what the tape tells as a repetition,
+     * of how often. */
     uint64_t sequence_hash;
     bool loss_valid;
     double loss;
@@ -68,12 +69,12 @@ struct replay_observer {
     void *context;
 };
 
-/* Walks the tape. A repetition is carried out as often as the tape says; on a device that computes nothing, what it is known to
- * do again is not done again (repetition.h). STAGE_CONTEXT lasts from the opened device to the first EVENT_STAGE. What is alive at the end of the
- * tape is freed after the last figures were taken. A fault of the tape (a storage taken or freed twice, an operand that
- * is not alive or reaches beyond its storage) is STATUS_INTERNAL and names the place. Everything taken from the device
- * is given back before it returns, also on failure. On STATUS_OUT_OF_MEMORY result holds the stages that ended and the
- * oom_* fields; on other errors it is not written. */
+/* Walks the tape. A repetition is carried out as often as the tape says; on a device that computes nothing, what it is
+ * known to do again is not done again (repetition.h). STAGE_CONTEXT lasts from the opened device to the first
+ * EVENT_STAGE. What is alive at the end of the tape is freed after the last figures were taken. A fault of the tape (a
+ * storage taken or freed twice, an operand that is not alive or reaches beyond its storage) is STATUS_INTERNAL and
+ * names the place. Everything taken from the device is given back before it returns, also on failure. On
+ * STATUS_OUT_OF_MEMORY result holds the stages that ended and the oom_* fields; on other errors it is not written. */
 enum status_code replay_run(const struct tape_view *tape, struct device *device, const struct replay_observer *observer,
                             struct replay_result *result, struct status *error);
 

@@ -16,7 +16,8 @@ struct storage_block {
 
 struct repetition;
 
-/* A repetition in which the device refused memory while only the small pool was carried out: it is not to be left out. */
+/* A repetition in which the device refused memory while only the small pool was carried out: it is not to be left
+ * out. */
 struct replay_stop {
     const struct repeat *repeat;
     int64_t at;
@@ -45,8 +46,8 @@ struct replay {
     struct repetition *repetition;                  /* that is carried out; NULL: none */
 };
 
-/* -- what a replay of one memory (replay.c) and of several (placed_replay.c) share. In the latter each memory has a replay of
- * its own, and all of them have the same blocks. */
+/* -- what a replay of one memory (replay.c) and of several (placed_replay.c) share. In the latter each memory has a
+ * replay of its own, and all of them have the same blocks. */
 enum status_code replay_blocks_new(const struct tape_view *tape, struct storage_block **blocks, struct status *error);
 /* device, tape and ledger are set; the allocator is opened, or taken over where there is one. */
 enum status_code replay_open(struct replay *replay, enum allocator_policy policy, struct status *error);
@@ -70,8 +71,8 @@ enum status_code replay_op_run(struct replay *replay, int index, struct status *
 /* Ends the stage that lasts, with its figures, and begins another. */
 enum status_code replay_stage_change(struct replay *replay, int stage, struct status *error);
 
-/* Notes what could not be had, and says it in the error, which holds the device's own words. label NULL: neither a storage
- * nor an operation asked. */
+/* Notes what could not be had, and says it in the error, which holds the device's own words. label NULL: neither a
+ * storage nor an operation asked. */
 void replay_refusal_note(struct replay *replay, int64_t wanted_bytes, const char *label, struct status *error);
 
 #endif

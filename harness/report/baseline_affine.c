@@ -1,8 +1,8 @@
 /* Affine fits: a line through the other cases of a kind of device, fitted anew for every case without that case.
  *
  * Each other case weighs 1 / measured², so that relative errors are fitted, which are what a league judges: with equal
- * weights the largest case would decide alone. The moments of all others are put together of those of the cases before and
- * of those behind: as many steps as there are cases, and no moment is ever subtracted from another. */
+ * weights the largest case would decide alone. The moments of all others are put together of those of the cases before
+ * and of those behind: as many steps as there are cases, and no moment is ever subtracted from another. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,8 @@
 
 enum { OTHERS_MINIMUM = 3 };
 
-/* What a line is fitted over: a figure of a case that is known before it is measured, and which cases belong together. */
+/* What a line is fitted over: a figure of a case that is known before it is measured, and which cases belong
+ * together. */
 struct abscissa {
     int64_t (*bytes)(const struct counted_case *one);
     int (*order)(const struct counted_case *a, const struct counted_case *b); /* 0: they belong together */

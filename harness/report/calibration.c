@@ -215,8 +215,8 @@ static void revision_add(struct calibration *calibration, const char *revision)
     }
 }
 
-/* Another program on the same device (PyTorch's records) has a context and libraries of its own, and another version of ours
- * may have other kernels. The constants are of the version that measured, whichever calibrates. */
+/* Another program on the same device (PyTorch's records) has a context and libraries of its own, and another version of
+ * ours may have other kernels. The constants are of the version that measured, whichever calibrates. */
 static enum status_code tool_add(struct calibration *calibration, int file, const struct json *line)
 {
     char *known = calibration->made.tool_version;
@@ -291,8 +291,8 @@ static enum status_code file_take(struct calibration *calibration, int file)
 
 /* ---- what is missing ---- */
 
-/* Takes out of the report what the filter passes over. The tags of a case that was not made are not recorded: where the filter
- * names cases by a tag, each of them may have it. */
+/* Takes out of the report what the filter passes over. The tags of a case that was not made are not recorded: where the
+ * filter names cases by a tag, each of them may have it. */
 static void missing_filter(const struct calibration *calibration, struct report *report)
 {
     int kept = 0;

@@ -19,9 +19,9 @@ enum { CALIBRATION_FILES_MAXIMUM = 10 };
  * order. filter: a shell pattern that a case's id must match as a whole, or one of its tags; the others are as if they
  * were not there. NULL: all. The hash and the path of *constants stay empty.
  * STATUS_INVALID, with the file and the case: more than CONSTANTS_CASES_MAXIMUM cases, one that was not measured, a row
- * whose validity is denied, none that matches the filter, cases of another program than assay, of several versions of it, devices,
- * numbers of threads, drivers or targets, a run that is there twice, no reading at all; and everything that
- * record_stream_next refuses. The files are read line by line: 200 bytes of memory for each attempt. */
+ * whose validity is denied, none that matches the filter, cases of another program than assay, of several versions of
+ * it, devices, numbers of threads, drivers or targets, a run that is there twice, no reading at all; and everything
+ * that record_stream_next refuses. The files are read line by line: 200 bytes of memory for each attempt. */
 enum status_code calibration_make(const char *const *paths, int count, const char *filter, struct constants *constants,
                                   struct status *error);
 

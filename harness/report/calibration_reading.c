@@ -5,8 +5,8 @@
 
 #include "harness/record/constants.h"
 
-/* Unknown too where it is so large that a difference of two might not be written to a file of constants: no machine has so
- * much memory. */
+/* Unknown too where it is so large that a difference of two might not be written to a file of constants: no machine has
+ * so much memory. */
 static struct figure figure_of(const struct json *object, const char *key)
 {
     int64_t bytes = json_integer_or(json_get(object, key), -1);

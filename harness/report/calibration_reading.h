@@ -1,5 +1,5 @@
-/* Calibration readings: what one attempt at a case says of the context and of what grew beyond the allocator's segments. Not
- * for anybody outside this folder. */
+/* Calibration readings: what one attempt at a case says of the context and of what grew beyond the allocator's
+ * segments. Not for anybody outside this folder. */
 #ifndef ASSAY_REPORT_CALIBRATION_READING_H
 #define ASSAY_REPORT_CALIBRATION_READING_H
 

@@ -1,4 +1,5 @@
-/* Case facts: what follows from a case view by itself, and its words. Not the reading, and not the wording of figures. */
+/* Case facts: what follows from a case view by itself, and its words. Not the reading, and not the wording of
+ * figures. */
 #include <string.h>
 
 #include "harness/report/case_view.h"

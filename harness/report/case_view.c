@@ -54,7 +54,8 @@ static bool is_length(const char *key)
     return strcmp(key, "batch") == 0 || strcmp(key, "seq") == 0 || strcmp(key, "new_tokens") == 0;
 }
 
-/* Sorted by name, so that equal settings are equal texts whatever the order in the record; without the one of that name. */
+/* Sorted by name, so that equal settings are equal texts whatever the order in the record; without the one of that
+ * name. */
 static const char *settings_read(struct filling *filling, const struct json *identity, const char *without)
 {
     size_t count = json_kind(identity) == JSON_KIND_OBJECT ? json_count(identity) : 0, kept = 0;
@@ -246,7 +247,8 @@ static bool label_make(struct report *report, struct case_view *view)
     return view->label != NULL && titled;
 }
 
-/* The report's own pointer for a name, so that names can be compared by address; NULL where the list is full, or memory is. */
+/* The report's own pointer for a name, so that names can be compared by address; NULL where the list is full, or memory
+ * is. */
 static const char *estimator_intern(struct report *report, const char *name)
 {
     for (int index = 0; index < report->estimator_count; index++) {
@@ -316,7 +318,8 @@ static const char *basis_read(const char *basis, const char *device_kind)
                                                 : BASIS_MEASURED;
 }
 
-/* How the case stands, and why: what failed and what is open in the words of today, whatever program wrote the record. */
+/* How the case stands, and why: what failed and what is open in the words of today, whatever program wrote the
+ * record. */
 static void outcome_read(struct filling *filling, const struct json *line)
 {
     struct case_view *view = filling->view;

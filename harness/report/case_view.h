@@ -1,9 +1,9 @@
 /* Case view: the records of a report as plain C, for the writers in this folder. Not for anybody outside it.
  *
  * A record has ten times as many bytes as its view, and a report may have 100,000 of them: the line itself is not kept
- * (record_stream_again reads it once more), and what a record does not have takes no room. Strings and arrays are in the
- * report's arena and live as long as the report; equal words are one string. Strings are raw: every writer escapes them
- * (escape.h). */
+ * (record_stream_again reads it once more), and what a record does not have takes no room. Strings and arrays are in
+ * the report's arena and live as long as the report; equal words are one string. Strings are raw: every writer escapes
+ * them (escape.h). */
 #ifndef ASSAY_REPORT_CASE_VIEW_H
 #define ASSAY_REPORT_CASE_VIEW_H
 
@@ -180,8 +180,8 @@ struct report {
     struct json *runs;            /* array of the run lines, as they were read */
     struct case_view *cases;
     int case_count;
-    /* BASIS_REPLAYED where all figures are, else BASIS_MEASURED. Of a report that has both, or replays for several targets,
-     * the titles of the cases that were replayed say so. */
+    /* BASIS_REPLAYED where all figures are, else BASIS_MEASURED. Of a report that has both, or replays for several
+     * targets, the titles of the cases that were replayed say so. */
     const char *basis;
     const char *estimators[ESTIMATOR_MAXIMUM]; /* "replay" first, then as estimator_look.h orders them */
     int estimator_count;
@@ -204,15 +204,16 @@ const struct case_view *report_case(const struct report *report, int place);
 /* Whether an attempt was measured to its end: ok or fail. */
 bool case_is_measured(const struct case_view *view);
 
-/* Whether it is one batch on one device. Statistics over cases (the league, the rule of the weights, overheads) leave the others
- * out: what is on the main place is a part of the model, and a search ends with another batch than it begins with. */
+/* Whether it is one batch on one device. Statistics over cases (the league, the rule of the weights, overheads) leave
+ * the others out: what is on the main place is a part of the model, and a search ends with another batch than it begins
+ * with. */
 bool case_is_plain(const struct case_view *view);
 
 /* Whether the row of a case was predicted on the meta device and not measured. */
 bool case_is_meta(const struct case_view *view);
 
-/* How a case stands, in one word: its status, "open" of one that is ok but for a figure that has a tolerance and is not known,
- * "missing" of one that the last run did not come to, whose figures are older. */
+/* How a case stands, in one word: its status, "open" of one that is ok but for a figure that has a tolerance and is not
+ * known, "missing" of one that the last run did not come to, whose figures are older. */
 const char *case_word(const struct case_view *view);
 
 /* The last stage that the record has, other than context; STAGE_CONTEXT where there is none. */
@@ -225,8 +226,8 @@ const char *report_word(struct report *report, const char *word);
  * memory ran out. */
 bool case_view_read(struct report *report, const struct json *line, const char *id, struct case_view *view);
 
-/* The verdicts of a case line as comparisons, in its order, into arena; their texts are words of the report. False where
- * memory ran out. */
+/* The verdicts of a case line as comparisons, in its order, into arena; their texts are words of the report. False
+ * where memory ran out. */
 bool verdicts_read(struct report *report, struct arena *arena, const struct json *line, struct comparison **verdicts,
                    int *count);
 
@@ -236,8 +237,9 @@ void report_estimators_order(struct report *report);
 /* Fills view->comparisons; all names of estimators must be known to the report. False where memory ran out. */
 bool case_view_compare(struct report *report, struct case_view *view, const struct comparison *verdicts, int count);
 
-/* What an estimator predicts of the allocated peak of a case, of a placed one on its main place: its verdict on that, or the bare
- * figures; NULL: it has none. Pages that list allocated peaks show this of every estimator, whatever else was judged. */
+/* What an estimator predicts of the allocated peak of a case, of a placed one on its main place: its verdict on that,
+ * or the bare figures; NULL: it has none. Pages that list allocated peaks show this of every estimator, whatever else
+ * was judged. */
 const struct comparison *comparison_of_peak(const struct case_view *view, const char *estimator);
 
 /* The last run line; NULL where there is none. */

@@ -1,6 +1,6 @@
-/* Cases page: the report of every case, described once for documents and screens: what failed, the cases, how far the estimators were
- * off, the figures, and what there is to say of single cases. A terminal lists cases in a form of its own (table.c), and on a screen a
- * row of a case unfolds (html_cases.c). */
+/* Cases page: the report of every case, described once for documents and screens: what failed, the cases, how far the
+ * estimators were off, the figures, and what there is to say of single cases. A terminal lists cases in a form of its
+ * own (table.c), and on a screen a row of a case unfolds (html_cases.c). */
 #include "harness/report/cases_page.h"
 
 #include <string.h>
@@ -182,7 +182,8 @@ static void document_cases_describe(const struct cases *cases)
     }
 }
 
-/* Skipped cases have predictions at most: they stand apart, below the reason that those which follow each other share. */
+/* Skipped cases have predictions at most: they stand apart, below the reason that those which follow each other
+ * share. */
 static void document_skipped_describe(const struct cases *cases)
 {
     static const struct page_column columns[] = {{.title = "case", .kind = CELL_WORD},

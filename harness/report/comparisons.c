@@ -279,7 +279,8 @@ static bool worst_name(struct arena *arena, struct collection *one)
     return true;
 }
 
-/* In the order of the report's estimators; quantities of one estimator in order of appearance. Returns how many; -1: no memory. */
+/* In the order of the report's estimators; quantities of one estimator in order of appearance. Returns how many; -1: no
+ * memory. */
 static int accuracy_arrange(const struct report *report, struct arena *arena, struct collection *all, int count,
                             struct accuracy *rows)
 {

@@ -1,11 +1,11 @@
-/* Counted cases: the rows of records that statistics over estimators may use, out of one report or several, and how many
- * were left out for which reason. Not for anybody outside this folder.
+/* Counted cases: the rows of records that statistics over estimators may use, out of one report or several, and how
+ * many were left out for which reason. Not for anybody outside this folder.
  *
- * A row counts where the case was measured to its end (status ok or fail: fail is an estimator that was off, and to leave
- * it out would hide what is asked for), nothing disturbed its readings, and its highest allocated peak is known and not 0.
- * Rows of the meta device are predictions: they count only where the caller asks for them. The same case on the same
- * device counts once: its last row in the reports in the order in which they are given. Placed cases, loads of checkpoints and
- * searches do not count (case_is_plain). */
+ * A row counts where the case was measured to its end (status ok or fail: fail is an estimator that was off, and to
+ * leave it out would hide what is asked for), nothing disturbed its readings, and its highest allocated peak is known
+ * and not 0. Rows of the meta device are predictions: they count only where the caller asks for them. The same case on
+ * the same device counts once: its last row in the reports in the order in which they are given. Placed cases, loads of
+ * checkpoints and searches do not count (case_is_plain). */
 #ifndef ASSAY_REPORT_COUNTED_CASES_H
 #define ASSAY_REPORT_COUNTED_CASES_H
 
@@ -34,8 +34,9 @@ struct counted_cases {
     int again_count;   /* left out: the same case on the same device stands in a later report */
 };
 
-/* The identity of a case without the lengths that `without` names (of batch, seq and new_tokens; ended by NULL), and its
- * device: cases of equal texts differ in those alone. The texts are in arena, one for equal keys; NULL: no memory. */
+/* The identity of a case without the lengths that `without` names (of batch, seq and new_tokens; ended by NULL), and
+ * its device: cases of equal texts differ in those alone. The texts are in arena, one for equal keys; NULL: no
+ * memory. */
 const char *counted_case_key(struct name_table *keys, struct arena *arena, const struct counted_case *one,
                              const char *const *without);
 

@@ -1,6 +1,7 @@
-/* CSV: one row per attempt at a case, stage and level, of a placed case per place, for spreadsheets and data frames. Bytes are integers; what is not known
- * is an empty cell. An attempt without stages (skipped, crashed) keeps one row, so that it is not lost. The columns are the same
- * in every file, those of estimators that we do not know at the end apart. */
+/* CSV: one row per attempt at a case, stage and level, of a placed case per place, for spreadsheets and data frames.
+ * Bytes are integers; what is not known is an empty cell. An attempt without stages (skipped, crashed) keeps one row,
+ * so that it is not lost. The columns are the same in every file, those of estimators that we do not know at the end
+ * apart. */
 #include <string.h>
 
 #include "harness/report/case_view.h"
@@ -122,8 +123,8 @@ struct csv_attempt {
     struct text strangers;       /* the last columns */
 };
 
-/* How many attempts at the case the run made, and how much those that were measured differ where they are several. stage:
- * STAGE_COUNT for none. */
+/* How many attempts at the case the run made, and how much those that were measured differ where they are several.
+ * stage: STAGE_COUNT for none. */
 static void spread_write(const struct csv_attempt *attempt, int stage, int level, struct text *text)
 {
     const struct spread *spread = attempt->spread;

@@ -119,8 +119,8 @@ static const struct level_rule reading_rule = {
     .kind = LEVEL_RULE_TOLERATED, .tolerance = {.kind = TOLERANCE_BYTES, .bytes = DIFFERENCE_READING_BYTES}};
 static const struct level_rule no_rule = {.kind = LEVEL_RULE_NONE};
 
-/* What was asked for, else what the suite of the new results says, else the default. Between two programs readings are shown
- * and not judged. */
+/* What was asked for, else what the suite of the new results says, else the default. Between two programs readings are
+ * shown and not judged. */
 static void rules_settle(struct difference *difference, const struct difference_options *options)
 {
     const struct json *suite = json_get(report_run(difference->other), "suite");

@@ -1,8 +1,8 @@
 /* Difference: two results side by side: what they were measured under, what changed, and whether it may.
  *
- * A case is held against the case of the same id. Requested, allocated and reserved bytes are decided by the tape and the
- * allocator, so that they must be equal; what the driver and the kernel count (device, process) may differ by a tolerance.
- * What both know is judged, and what NEW knows alone changes nothing. */
+ * A case is held against the case of the same id. Requested, allocated and reserved bytes are decided by the tape and
+ * the allocator, so that they must be equal; what the driver and the kernel count (device, process) may differ by a
+ * tolerance. What both know is judged, and what NEW knows alone changes nothing. */
 #ifndef ASSAY_REPORT_DIFFERENCE_H
 #define ASSAY_REPORT_DIFFERENCE_H
 
@@ -14,32 +14,36 @@
 #include "harness/record/tolerance.h"
 #include "harness/report/report.h"
 
-/* The tolerance of device and process where nobody gave one. Five runs of eight cases on an unchanged, busy host differed
- * by 254 KB at the most in any reading, whatever the size of the model: this is 16 times that, and two of the 2 MiB pages in
- * which a GPU driver hands out memory. */
+/* The tolerance of device and process where nobody gave one. Five runs of eight cases on an unchanged, busy host
+ * differed by 254 KB at the most in any reading, whatever the size of the model: this is 16 times that, and two of the
+ * 2 MiB pages in which a GPU driver hands out memory. */
 #define DIFFERENCE_READING_BYTES (INT64_C(4) << 20)
 
 enum difference_outcome {
-    DIFFERENCE_SAME,    /* every case of BASE is in NEW, with equal status and no figure beyond its tolerance */
-    DIFFERENCE_CHANGED, /* a status or a prediction changed, a figure is beyond its tolerance or not measured any more;
-                               with `within`: an allocated peak is further off than that */
-    DIFFERENCE_INCONCLUSIVE /* none of that, but a case of BASE is not in NEW, a reading that would be beyond is disturbed,
-                               of another device, or gone, or nothing was measured on both sides; with `within`: an
-                               allocated peak of BASE is not measured in NEW, or BASE has none */
+    /* Every case of BASE is in NEW, with equal status and no figure beyond its tolerance. */
+    DIFFERENCE_SAME,
+    /* A status or a prediction changed, a figure is beyond its tolerance or not measured any more; with `within`: an
+     * allocated peak is further off than that. */
+    DIFFERENCE_CHANGED,
+    /* None of that, but a case of BASE is not in NEW, a reading that would be beyond is disturbed, of another device,
+     * or gone, or nothing was measured on both sides; with `within`: an allocated peak of BASE is not measured in NEW,
+     * or BASE has none. */
+    DIFFERENCE_INCONCLUSIVE
 };
 
 const char *difference_outcome_name(enum difference_outcome outcome); /* "same", "changed", "inconclusive" */
 
 struct difference_options {
-    /* Two programs are compared: how far an allocated peak may be off, as a fraction of BASE's, and nothing else decides.
-     * Negative: no. */
+    /* Two programs are compared: how far an allocated peak may be off, as a fraction of BASE's, and nothing else
+     * decides. Negative: no. */
     double within;
     struct level_rules rules; /* over those that NEW's suite recorded, which are over the default */
 };
 
 struct difference; /* opaque */
 
-/* Compares; both reports must live as long as *difference, which the caller releases. Time is that of sorting the ids. */
+/* Compares; both reports must live as long as *difference, which the caller releases. Time is that of sorting the
+ * ids. */
 enum status_code difference_make(const struct report *base, const struct report *new_report,
                                  const struct difference_options *options, struct difference **difference,
                                  struct status *error);

@@ -1,5 +1,5 @@
-/* A comparison as one JSON document (docs/FORMAT.md, Comparisons). Written case by case: the document of 100,000 cases is
- * never a tree in memory. */
+/* A comparison as one JSON document (docs/FORMAT.md, Comparisons). Written case by case: the document of 100,000 cases
+ * is never a tree in memory. */
 #include <string.h>
 
 #include "harness/report/difference_view.h"
@@ -134,7 +134,8 @@ static struct json *within_json(const struct difference *difference)
     return json_made(object, made);
 }
 
-/* {"of": "measured", "stage": "forward", "quantity": "process_bytes_peak", "base": ..., "new": ..., "state": "beyond"} */
+/* {"of": "measured", "stage": "forward", "quantity": "process_bytes_peak", "base": ..., "new": ..., "state":
+ * "beyond"} */
 static struct json *figure_json(const struct figure *figure)
 {
     static const char *const of[] = {"measured", "measured", "context", "measured", "measured", "spread",

@@ -143,8 +143,8 @@ static void stage_level_add(struct maker *maker, int stage, enum level level)
     }
 }
 
-/* Attempts that begin to differ among themselves are a change, even where the last of them is what it was. Attempts that
- * differ less than they did are none. */
+/* Attempts that begin to differ among themselves are a change, even where the last of them is what it was. Attempts
+ * that differ less than they did are none. */
 static void spreads_add(struct maker *maker)
 {
     const struct spread *a = &maker->pair->base->spread, *b = &maker->pair->other->spread;
@@ -159,7 +159,8 @@ static void spreads_add(struct maker *maker)
     }
 }
 
-/* PyTorch's records predict nothing, and older ones know fewer quantities: a prediction of one side alone is no figure. */
+/* PyTorch's records predict nothing, and older ones know fewer quantities: a prediction of one side alone is no
+ * figure. */
 static void predictions_add(struct maker *maker)
 {
     const struct case_view *a = maker->pair->base, *b = maker->pair->other;
@@ -300,8 +301,8 @@ static bool stands_out(const struct figure *figure)
     return figure->state == FIGURE_BEYOND || figure->state == FIGURE_OPEN;
 }
 
-/* Whether a figure before this one tells the same: the peak of the level where the driver or the kernel counts more in every
- * reading, the peak of the stage where its end moved along. */
+/* Whether a figure before this one tells the same: the peak of the level where the driver or the kernel counts more in
+ * every reading, the peak of the stage where its end moved along. */
 static bool is_told_already(const struct figures *figures, int index)
 {
     const struct figure *figure = &figures->rows[index];

@@ -134,7 +134,8 @@ static bool stands_out(const struct figures *figures, int index)
     return is_told && (gone || figure_is_shown(figures, index));
 }
 
-/* The figure that a row shows: the first that is beyond, else the first that is not judged, else the allocated peak. -1: none. */
+/* The figure that a row shows: the first that is beyond, else the first that is not judged, else the allocated
+ * peak. -1: none. */
 static int lead_find(const struct figures *figures)
 {
     int open = -1, allocated = -1;

@@ -1,5 +1,5 @@
-/* Difference view: what was compared, as plain C, for the writers of differences in this folder. Not for anybody outside it.
- * Strings from records are raw: writers escape them. */
+/* Difference view: what was compared, as plain C, for the writers of differences in this folder. Not for anybody
+ * outside it. Strings from records are raw: writers escape them. */
 #ifndef ASSAY_REPORT_DIFFERENCE_VIEW_H
 #define ASSAY_REPORT_DIFFERENCE_VIEW_H
 
@@ -43,8 +43,8 @@ bool environment_compare(const struct report *base, const struct report *other, 
 
 int environment_difference_count(const struct environment_row rows[ENVIRONMENT_COUNT]);
 
-/* "driver, kernel of the host" of the rows that differ; "device, runtime" of those that are equal; those that one side alone
- * has recorded. Nothing where there are none. */
+/* "driver, kernel of the host" of the rows that differ; "device, runtime" of those that are equal; those that one side
+ * alone has recorded. Nothing where there are none. */
 void environment_differing_append(struct text *text, const struct environment_row rows[ENVIRONMENT_COUNT]);
 void environment_equal_append(struct text *text, const struct environment_row rows[ENVIRONMENT_COUNT]);
 void environment_unrecorded_append(struct text *text, const struct environment_row rows[ENVIRONMENT_COUNT]);
@@ -124,12 +124,12 @@ void figures_list(const struct difference_rule rules[LEVEL_COUNT], const struct 
 /* "allocated peak", "forward process", "accelerate total". Returns name's text, raw. */
 const char *figure_name(const struct figure *figure, struct text *name);
 
-/* Whether people are shown the figure, in a list of all figures of a changed case: peaks always, others where they are beyond
- * or open and say what the figures above them do not. */
+/* Whether people are shown the figure, in a list of all figures of a changed case: peaks always, others where they are
+ * beyond or open and say what the figures above them do not. */
 bool figure_is_shown(const struct figures *figures, int index);
 
-/* Why the two, or their readings, cannot be held against each other: a disturbance, another device, attempts that NEW lacks. ""
- * where they can. */
+/* Why the two, or their readings, cannot be held against each other: a disturbance, another device, attempts that NEW
+ * lacks. "" where they can. */
 void pair_obstacle_append(struct text *text, const struct case_pair *pair);
 
 /* ---- all of it ---- */

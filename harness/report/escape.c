@@ -224,8 +224,8 @@ static size_t word_measure(const char *string)
     return length;
 }
 
-/* The bytes up to and with the last comma of a word that so many columns have room for; 0: there is none, or the word is none
- * that anybody reads. */
+/* The bytes up to and with the last comma of a word that so many columns have room for; 0: there is none, or the word
+ * is none that anybody reads. */
 static size_t piece_measure(const struct text *word, int columns)
 {
     enum { WORD_BYTES_MAXIMUM = 4096 };

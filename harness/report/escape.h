@@ -36,14 +36,16 @@ int width_measure(const char *string);
 void cell_append(struct text *text, const char *string, int width, bool to_the_right);
 
 /* Words of string, wrapped at width columns; the lines after the first begin with indent blanks. column: where the
- * first line already stands. A word that is longer than a line is broken behind a comma, else cut. Ends with a newline. */
+ * first line already stands. A word that is longer than a line is broken behind a comma, else cut. Ends with a
+ * newline. */
 void paragraph_append(struct text *text, const char *string, int width, int indent, int column);
 
 /* Both of a string from outside. */
 void outside_cell_append(struct text *text, const char *string, int width, bool to_the_right);
 void outside_paragraph_append(struct text *text, const char *string, int width, int indent, int column);
 
-/* Ends a line of cells. Trailing blanks are cut, so that narrow terminals do not wrap and golden texts stay readable. */
+/* Ends a line of cells. Trailing blanks are cut, so that narrow terminals do not wrap and golden texts stay
+ * readable. */
 void line_end_append(struct text *text);
 
 #endif

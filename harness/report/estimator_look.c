@@ -1,5 +1,5 @@
-/* Estimator look: the table. Colours are Okabe and Ito's for those that are drawn most, then Paul Tol's muted ones. Who uses
- * them is not known here. */
+/* Estimator look: the table. Colours are Okabe and Ito's for those that are drawn most, then Paul Tol's muted ones. Who
+ * uses them is not known here. */
 #include "harness/report/estimator_look.h"
 
 #include <stddef.h>

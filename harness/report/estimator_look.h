@@ -1,7 +1,7 @@
 /* Estimator look: the place, the colour and the symbol of each estimator, the same in every figure and every table.
  *
- * The order is that of harness/estimate, which this folder does not know; a test holds both together. An estimator that is
- * not here (a record of another version) comes after all others, grey. */
+ * The order is that of harness/estimate, which this folder does not know; a test holds both together. An estimator that
+ * is not here (a record of another version) comes after all others, grey. */
 #ifndef ASSAY_REPORT_ESTIMATOR_LOOK_H
 #define ASSAY_REPORT_ESTIMATOR_LOOK_H
 

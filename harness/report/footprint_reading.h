@@ -1,5 +1,5 @@
-/* Footprint reading: what the readers of views in this folder share. With fallbacks only: what is not there, or of another
- * kind, is unknown. Not for anybody outside this folder. */
+/* Footprint reading: what the readers of views in this folder share. With fallbacks only: what is not there, or of
+ * another kind, is unknown. Not for anybody outside this folder. */
 #ifndef ASSAY_REPORT_FOOTPRINT_READING_H
 #define ASSAY_REPORT_FOOTPRINT_READING_H
 

@@ -21,8 +21,8 @@ struct gap_summary {
     const char *worst_name; /* the first of equals; NULL where all are equal */
 };
 
-/* (new - base) / base. False, and *relative untouched, where base is 0 and new is not, or one of them is negative, which
- * stands for unknown. Worked: 513 against 500 is 0.026. */
+/* (new - base) / base. False, and *relative untouched, where base is 0 and new is not, or one of them is negative,
+ * which stands for unknown. Worked: 513 against 500 is 0.026. */
 bool gap_relative(const struct gap *gap, double *relative);
 
 /* Gaps that are not known are left out. STATUS_OUT_OF_MEMORY. Worked: 500, 513 and 495 against 500 each have the median

@@ -1,7 +1,7 @@
 /* gnuplot: spawned, watched and judged by what it leaves. Not a writer of scripts: those are in plots/.
  *
- * gnuplot ends with 0 where a script chooses no terminal, where data are missing and where it could not write all of the image; so
- * an image counts only if it is complete in its own terms. */
+ * gnuplot ends with 0 where a script chooses no terminal, where data are missing and where it could not write all of
+ * the image; so an image counts only if it is complete in its own terms. */
 #include "harness/report/gnuplot.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
-/* gnuplot: the one door to the plotting program. It is spawned with a list of arguments; no shell is involved. Data go in and the
- * image comes out through memory, so nothing lies on a disk that could be a link, be shared, fill up or be left behind.
- * Variables of the environment that change what gnuplot does (GNUTERM, FIT_LOG and others) do not reach it. */
+/* gnuplot: the one door to the plotting program. It is spawned with a list of arguments; no shell is involved. Data go
+ * in and the image comes out through memory, so nothing lies on a disk that could be a link, be shared, fill up or be
+ * left behind. Variables of the environment that change what gnuplot does (GNUTERM, FIT_LOG and others) do not reach
+ * it. */
 #ifndef ASSAY_REPORT_GNUPLOT_H
 #define ASSAY_REPORT_GNUPLOT_H
 
@@ -18,9 +19,10 @@ struct gnuplot_task {
     int caption_lines;
 };
 
-/* Draws one image and appends it to *image: an SVG document up to </svg>, or a PNG file up to its IEND. STATUS_UNAVAILABLE: gnuplot
- * is not installed (with the remedy). STATUS_IO: it failed, took longer than a minute, drew nothing or only a part of the image
- * (gnuplot ends with 0 then, too); the text has the last line it complained with. */
+/* Draws one image and appends it to *image: an SVG document up to </svg>, or a PNG file up to its IEND.
+ * STATUS_UNAVAILABLE: gnuplot is not installed (with the remedy). STATUS_IO: it failed, took longer than a minute, drew
+ * nothing or only a part of the image (gnuplot ends with 0 then, too); the text has the last line it complained
+ * with. */
 enum status_code gnuplot_draw(const struct gnuplot_task *task, struct text *image, struct status *error);
 
 #endif

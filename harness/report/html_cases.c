@@ -1,5 +1,5 @@
-/* HTML cases: a row is the summary of a <details>, so that it folds without a script. End tags that HTML can do without are
- * left out: a page of many cases is made of little else. */
+/* HTML cases: a row is the summary of a <details>, so that it folds without a script. End tags that HTML can do without
+ * are left out: a page of many cases is made of little else. */
 #include "harness/report/html_cases.h"
 
 #include <string.h>
@@ -25,7 +25,8 @@ static const char *status_class(const char *status)
     return "error";
 }
 
-/* place: among the estimators that are shown. A phone has room for the first alone and for each that failed, with its name. */
+/* place: among the estimators that are shown. A phone has room for the first alone and for each that failed, with its
+ * name. */
 static void error_append(struct text *text, const struct case_view *view, const char *estimator, int place)
 {
     char word[WORDING_BYTES];
@@ -81,8 +82,8 @@ static void decisive_append(struct text *text, const struct case_view *view, con
     text_append(text, "</span>");
 }
 
-/* What decided that the case did not pass and no column shows: another level than the allocated peak, an estimator without a
- * column, a figure that could not be judged. */
+/* What decided that the case did not pass and no column shows: another level than the allocated peak, an estimator
+ * without a column, a figure that could not be judged. */
 static void decisive_list(struct text *text, const struct report *report, const struct html_columns *columns,
                           const struct case_view *view)
 {

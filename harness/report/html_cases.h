@@ -14,7 +14,8 @@ struct html_columns {
 void html_cases_append(struct text *text, const struct report *report, const struct html_columns *columns,
                        const struct case_view *const *cases, int count, bool open);
 
-/* Rows of the skipped cases, which have predictions at most, below the reason that those which follow each other share. */
+/* Rows of the skipped cases, which have predictions at most, below the reason that those which follow each other
+ * share. */
 void html_skipped_append(struct text *text, const struct case_order *order);
 
 #endif

@@ -1,5 +1,5 @@
-/* HTML page: the parts that every page of a report is made of. A page needs nothing else: no scripts, no fonts, no fetches,
- * and a content policy that forbids them. Not for anybody outside this folder. */
+/* HTML page: the parts that every page of a report is made of. A page needs nothing else: no scripts, no fonts, no
+ * fetches, and a content policy that forbids them. Not for anybody outside this folder. */
 #ifndef ASSAY_REPORT_HTML_PAGE_H
 #define ASSAY_REPORT_HTML_PAGE_H
 

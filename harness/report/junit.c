@@ -1,6 +1,6 @@
-/* JUnit XML: the report for CI servers. A verdict that failed is a failure; error, out of memory, timeout, a judged figure
- * that is not known and a selected case that is missing are errors; a skipped case is skipped. No report is greener than the exit
- * code of its run. Times are plain decimals and timestamps have no zone, as the schema wants. */
+/* JUnit XML: the report for CI servers. A verdict that failed is a failure; error, out of memory, timeout, a judged
+ * figure that is not known and a selected case that is missing are errors; a skipped case is skipped. No report is
+ * greener than the exit code of its run. Times are plain decimals and timestamps have no zone, as the schema wants. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,15 +1,15 @@
 /* League: how far each estimator was off over the cases of one folder of records or several, ranked.
  *
- * What is held against what is the rule of the verdicts (docs/FORMAT.md, Quantities): the total_bytes of an estimator, or,
- * where it has none, its allocated_bytes_peak, against the highest allocated peak that was measured. The error is
- * (predicted - measured) / measured. Which rows count is said in counted_cases.h; baselines (baseline.h) stand among the
- * estimators and are marked, because they need measurements of other cases. `expected`, the figures of a suite itself, is
- * no estimator and has no row.
+ * What is held against what is the rule of the verdicts (docs/FORMAT.md, Quantities): the total_bytes of an estimator,
+ * or, where it has none, its allocated_bytes_peak, against the highest allocated peak that was measured. The error is
+ * (predicted - measured) / measured. Which rows count is said in counted_cases.h; baselines (baseline.h) stand among
+ * the estimators and are marked, because they need measurements of other cases. `expected`, the figures of a suite
+ * itself, is no estimator and has no row.
  *
- * Bias is the mean of the signed errors; median and p90 are percentiles of their magnitudes (percentile.h). Ranked by the
- * median, ties by p90, then by the worst; equals share a rank. A rank is given only to who answers at least half of the
- * cases and at least LEAGUE_FEW of them, so that a rule for easy cases alone cannot win; and next to it stands the median
- * over the cases that all ranked ones answer. All of that over all cases, by mode and by family. */
+ * Bias is the mean of the signed errors; median and p90 are percentiles of their magnitudes (percentile.h). Ranked by
+ * the median, ties by p90, then by the worst; equals share a rank. A rank is given only to who answers at least half of
+ * the cases and at least LEAGUE_FEW of them, so that a rule for easy cases alone cannot win; and next to it stands the
+ * median over the cases that all ranked ones answer. All of that over all cases, by mode and by family. */
 #ifndef ASSAY_REPORT_LEAGUE_H
 #define ASSAY_REPORT_LEAGUE_H
 
@@ -27,7 +27,8 @@ void league_release(struct league *league); /* NULL is accepted */
 /* Whether nothing could be judged: no row counts, or no estimator has a figure for any. It is rendered all the same. */
 bool league_is_empty(const struct league *league);
 
-/* Appends the league to text. style as in report_render. STATUS_INVALID: JUnit and summary are no formats of a league. */
+/* Appends the league to text. style as in report_render. STATUS_INVALID: JUnit and summary are no formats of a
+ * league. */
 enum status_code league_render(const struct league *league, enum report_format format, const struct report_style *style,
                                struct text *text, struct status *error);
 

@@ -1,4 +1,5 @@
-/* League as one JSON document, and as CSV: one row per scope and estimator. Errors are fractions of what was measured. */
+/* League as one JSON document, and as CSV: one row per scope and estimator. Errors are fractions of what was
+ * measured. */
 #include "harness/report/escape.h"
 #include "harness/report/league_view.h"
 

@@ -1,5 +1,5 @@
-/* League page: what the league says, described once for every format for people. Its figures are made in league.c and league_rank.c,
- * what programs read in league_document.c. */
+/* League page: what the league says, described once for every format for people. Its figures are made in league.c and
+ * league_rank.c, what programs read in league_document.c. */
 #include <stdio.h>
 
 #include "harness/report/escape.h"

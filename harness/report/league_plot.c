@@ -1,4 +1,5 @@
-/* League plot: the signed errors of every case, a line for each estimator. Scales and colours are the script's affair. */
+/* League plot: the signed errors of every case, a line for each estimator. Scales and colours are the script's
+ * affair. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -30,8 +31,8 @@ static void point_append(struct plot_page *page, const char *name, const struct 
     text_append(&page->data, "\n");
 }
 
-/* One line for each error: its place among the estimators from the top, the estimator, the error, the case. Of too many those
- * at equal steps from the lowest to the highest, so that they lie as all of them do. */
+/* One line for each error: its place among the estimators from the top, the estimator, the error, the case. Of too many
+ * those at equal steps from the lowest to the highest, so that they lie as all of them do. */
 static void points_append(struct plot_page *page, const struct league *league, const struct league_row *row, int place)
 {
     const struct league_estimator *one = &league->estimators[row->estimator];

@@ -1,4 +1,5 @@
-/* League view: the league as plain C, for its page, its plot and its documents (league_*.c). Not for anybody outside this folder. */
+/* League view: the league as plain C, for its page, its plot and its documents (league_*.c). Not for anybody outside
+ * this folder. */
 #ifndef ASSAY_REPORT_LEAGUE_VIEW_H
 #define ASSAY_REPORT_LEAGUE_VIEW_H
 

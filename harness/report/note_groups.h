@@ -1,5 +1,5 @@
-/* Note groups: notes on cases, where cases of which the same is said share a line. In the order in which they were added. Raw text;
- * callers escape it, note_groups_markdown does. */
+/* Note groups: notes on cases, where cases of which the same is said share a line. In the order in which they were
+ * added. Raw text; callers escape it, note_groups_markdown does. */
 #ifndef ASSAY_REPORT_NOTE_GROUPS_H
 #define ASSAY_REPORT_NOTE_GROUPS_H
 
@@ -27,8 +27,8 @@ void note_groups_add(struct note_groups *notes, const char *title, const char *w
 /* Appends one group as a line, raw: "CASE, CASE and 3 more: WORDS". at: from 0 to count. */
 void note_groups_line(const struct note_groups *notes, int at, struct text *line);
 
-/* A list under a heading of the second level, one line for each group: "- CASE, CASE and 3 more: WORDS". Nothing where there is
- * none. */
+/* A list under a heading of the second level, one line for each group: "- CASE, CASE and 3 more: WORDS". Nothing where
+ * there is none. */
 void note_groups_markdown(struct text *text, const struct note_groups *notes, const char *heading);
 
 void note_groups_release(struct note_groups *notes);

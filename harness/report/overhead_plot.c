@@ -1,6 +1,6 @@
-/* Overhead: a page for each model that infers or generates, a panel for each form of the case (precision, attention, ...),
- * a line for each batch along the length. Images have no length: one line along the batch. A batch has one look in all pages
- * of a report. */
+/* Overhead: a page for each model that infers or generates, a panel for each form of the case (precision, attention,
+ * ...), a line for each batch along the length. Images have no length: one line along the batch. A batch has one look
+ * in all pages of a report. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,8 @@ struct page_points {
     int count;
 };
 
-/* Dark to light, in the order of the batches: not the colours of estimators. What is of each batch has none of these. */
+/* Dark to light, in the order of the batches: not the colours of estimators. What is of each batch has none of
+ * these. */
 static const unsigned batch_colours[] = {0x440154, 0x414487, 0x2a788e, 0x22a884, 0x7ad151, 0xc5b000};
 static const unsigned each_batch_colour = 0x222222;
 static const int batch_symbols[] = {7, 5, 9, 13, 11, 15}; /* filled; one less is the open form */
@@ -104,7 +105,8 @@ static void legend_row_write(struct text *data, const struct page_points *points
     text_append(data, "\n");
 }
 
-/* The batches that have lines on the page; more than the legend has room for are said in the caption. Returns its rows. */
+/* The batches that have lines on the page; more than the legend has room for are said in the caption. Returns its
+ * rows. */
 static int legend_write(struct plot_page *page, const struct page_points *points, bool open)
 {
     int rows = 0, count = 0;

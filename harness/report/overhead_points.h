@@ -1,5 +1,6 @@
-/* Overhead points: what the pages of overhead are made of, in the order in which they are drawn: by mode and model, which is
- * a figure, by form, which is a panel, by batch, which is a line, by length. Not for anybody but overhead_plot.c. */
+/* Overhead points: what the pages of overhead are made of, in the order in which they are drawn: by mode and model,
+ * which is a figure, by form, which is a panel, by batch, which is a line, by length. Not for anybody but
+ * overhead_plot.c. */
 #ifndef ASSAY_REPORT_OVERHEAD_POINTS_H
 #define ASSAY_REPORT_OVERHEAD_POINTS_H
 

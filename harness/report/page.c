@@ -1,5 +1,5 @@
-/* Page: its blocks, put together. Not how they look: that is the affair of the renderers (page_terminal.c, page_markdown.c,
- * page_html.c). */
+/* Page: its blocks, put together. Not how they look: that is the affair of the renderers (page_terminal.c,
+ * page_markdown.c, page_html.c). */
 #include "harness/report/page.h"
 
 #include <limits.h>
@@ -18,7 +18,8 @@ bool page_is_for(unsigned media, enum page_media medium)
     return media == 0 || (media & (unsigned)medium) != 0;
 }
 
-/* Room for one more of `count` elements of size bytes; the list, or NULL where memory ran out. Lists of an arena grow into new ones. */
+/* Room for one more of `count` elements of size bytes; the list, or NULL where memory ran out. Lists of an arena grow
+ * into new ones. */
 static void *list_grow(struct arena *arena, void *list, int count, int *room, size_t size)
 {
     if (count < *room) {

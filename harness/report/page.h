@@ -1,13 +1,15 @@
-/* Page: what a page of a report says, as data: a title, headings, paragraphs, tables of typed cells, figures, in their order.
+/* Page: what a page of a report says, as data: a title, headings, paragraphs, tables of typed cells, figures, in their
+ * order.
  *
- * A page is described once, by the file that knows its figures (league_page.c, weights_rule_page.c), and written by one renderer for each
- * format (page_format.h). Readers of a terminal, of a document and of a screen do not want the same: a terminal has no room for a
- * column that a screen has, a screen has links. Each block and each column therefore says whom it is for; most are for all. A format
- * is of one medium, so that a new one (another kind of document) needs no change of a page.
+ * A page is described once, by the file that knows its figures (league_page.c, weights_rule_page.c), and written by one
+ * renderer for each format (page_format.h). Readers of a terminal, of a document and of a screen do not want the same:
+ * a terminal has no room for a column that a screen has, a screen has links. Each block and each column therefore says
+ * whom it is for; most are for all. A format is of one medium, so that a new one (another kind of document) needs no
+ * change of a page.
  *
- * All texts are raw: renderers escape them. A page borrows the strings of columns and cells, which must outlive it, and copies headings
- * and paragraphs. Memory that ran out is remembered in `failed`, so that a page is described without a look at every call. Not for
- * anybody outside this folder.
+ * All texts are raw: renderers escape them. A page borrows the strings of columns and cells, which must outlive it, and
+ * copies headings and paragraphs. Memory that ran out is remembered in `failed`, so that a page is described without a
+ * look at every call. Not for anybody outside this folder.
  */
 #ifndef ASSAY_REPORT_PAGE_H
 #define ASSAY_REPORT_PAGE_H
@@ -63,7 +65,8 @@ struct page_table {
     int indent;          /* in a terminal */
     bool has_no_heading; /* in a terminal */
     bool
-        is_split; /* the columns behind the first are of one kind; where a terminal is narrower it shows them in several tables */
+        /* the columns behind the first are of one kind; where a terminal is narrower it shows them in several tables */
+        is_split;
     const struct page_column *columns;
     int column_count;
     struct cell **rows; /* [row_count][column_count] */

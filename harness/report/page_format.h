@@ -25,8 +25,8 @@ struct page_kind {
     enum status_code (*document)(const void *subject, struct text *text, struct status *error); /* JSON */
 };
 
-/* Appends subject in a format. style may be NULL: 80 columns, no colour, no plots. STATUS_INVALID: a page has no such format; the text
- * lists those that it has. STATUS_OUT_OF_MEMORY. */
+/* Appends subject in a format. style may be NULL: 80 columns, no colour, no plots. STATUS_INVALID: a page has no such
+ * format; the text lists those that it has. STATUS_OUT_OF_MEMORY. */
 enum status_code page_render(const struct page_kind *kind, const void *subject, enum report_format format,
                              const struct report_style *style, struct text *text, struct status *error);
 

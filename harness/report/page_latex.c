@@ -1,5 +1,5 @@
-/* Page as a LaTeX document, for papers: tables by booktabs and longtable, of which each can be copied alone. Figures are the images that
- * lie beside it (--plots), where they do. */
+/* Page as a LaTeX document, for papers: tables by booktabs and longtable, of which each can be copied alone. Figures
+ * are the images that lie beside it (--plots), where they do. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -53,8 +53,8 @@ static const char *latex_escape(char byte)
     return NULL;
 }
 
-/* A letter of two bytes that T1 and textcomp have; what they have not would end the run of LaTeX, and is a question mark. Returns
- * how many bytes it took. */
+/* A letter of two bytes that T1 and textcomp have; what they have not would end the run of LaTeX, and is a question
+ * mark. Returns how many bytes it took. */
 static size_t letter_append(struct text *text, const char *bytes)
 {
     size_t length = 1;

@@ -1,5 +1,5 @@
-/* Page for a terminal. Every line fits the width; colour where the caller asks for it. Where a table is too wide for the terminal it
- * breaks behind its flexible column, loses the columns that can be spared, or is split. */
+/* Page for a terminal. Every line fits the width; colour where the caller asks for it. Where a table is too wide for
+ * the terminal it breaks behind its flexible column, loses the columns that can be spared, or is split. */
 #include <stdio.h>
 
 #include "harness/report/escape.h"

@@ -1,5 +1,5 @@
-/* Placed view: of a case on several devices, or one that loads a checkpoint: what is kept on each place, what it took there,
- * and what was moved between them. Not for anybody outside this folder. */
+/* Placed view: of a case on several devices, or one that loads a checkpoint: what is kept on each place, what it took
+ * there, and what was moved between them. Not for anybody outside this folder. */
 #ifndef ASSAY_REPORT_PLACED_VIEW_H
 #define ASSAY_REPORT_PLACED_VIEW_H
 
@@ -28,7 +28,8 @@ struct transfer_view {
 struct placed_view {
     const struct place_view *places; /* in the order of the record */
     int place_count;
-    int main; /* the place that the usual members of the case speak of: the first GPU, else the first; -1: it has no places */
+    /* the place that the usual members of the case speak of: the first GPU, else the first; -1: it has no places */
+    int main;
     const struct transfer_view *transfers;
     int transfer_count;
     const char *title;           /* the label of the case without its place: equal ones are of one model and batch */
@@ -48,8 +49,8 @@ bool place_is_gpu(const struct place_view *place);
 /* The place of that name; NULL: there is none. placed may be NULL. */
 const struct place_view *place_find(const struct placed_view *placed, const char *name);
 
-/* Whether a comparison speaks of the case as a whole: it is of no place, or of the main one. Others would count a case twice
- * where one figure stands for a case (columns of pages, leagues); summaries of accuracy count them all. */
+/* Whether a comparison speaks of the case as a whole: it is of no place, or of the main one. Others would count a case
+ * twice where one figure stands for a case (columns of pages, leagues); summaries of accuracy count them all. */
 bool comparison_is_main(const struct case_view *view, const struct comparison *row);
 
 /* What says how far a prediction of a place was off. */

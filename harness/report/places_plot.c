@@ -1,4 +1,5 @@
-/* Places: the pages of placed cases, a panel each: the peaks of each place in each stage, found and predicted, below its budget. */
+/* Places: the pages of placed cases, a panel each: the peaks of each place in each stage, found and predicted, below
+ * its budget. */
 #include <stdlib.h>
 #include <string.h>
 

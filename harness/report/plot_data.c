@@ -1,5 +1,5 @@
-/* Plot data: what the makers of pages share. Which rows stand on a page is in the file of its kind (*_plot.c); scales and
- * legends are the scripts' affair. */
+/* Plot data: what the makers of pages share. Which rows stand on a page is in the file of its kind (*_plot.c); scales
+ * and legends are the scripts' affair. */
 #include "harness/report/plot_data.h"
 
 #include <inttypes.h>

@@ -1,15 +1,15 @@
 /* Plot data: which figures of a report go into which plot, as tab-separated text for the scripts in plots/.
  *
- * Bytes are integers, NaN is "not known". Every block opens with a line of column names behind a #; blocks are parted by
- * two empty lines, which is what gnuplot calls an index. Labels are cut to 100 columns and hold no character that gnuplot
- * or SVG would act on. */
+ * Bytes are integers, NaN is "not known". Every block opens with a line of column names behind a #; blocks are parted
+ * by two empty lines, which is what gnuplot calls an index. Labels are cut to 100 columns and hold no character that
+ * gnuplot or SVG would act on. */
 #ifndef ASSAY_REPORT_PLOT_DATA_H
 #define ASSAY_REPORT_PLOT_DATA_H
 
 #include "harness/report/case_view.h"
 
-/* X(NAME, maker): the kinds, in the order in which pages show them. A kind is a row here, a file with its maker (*_plot.c) and a
- * script of its name in plots/. */
+/* X(NAME, maker): the kinds, in the order in which pages show them. A kind is a row here, a file with its maker
+ * (*_plot.c) and a script of its name in plots/. */
 #define PLOT_TABLE(X)                                                                                                  \
     X(ACCURACY, accuracy_plot)   /* predicted against measured, the symbol of each estimator */                        \
     X(OVERHEAD, overhead_plot)   /* peak / weights along the length, a line per batch; a page per model and mode */    \
@@ -70,14 +70,14 @@ struct plot_pages;
 /* Adds, where the report has placed cases, that a figure for a case is of its main place. */
 void plot_main_note(const struct plot_pages *pages, struct plot_page *page);
 
-/* Of very many marks one in so many is drawn, so that an image stays one that can be opened: 1 where all are. The marks that
- * decide anything (the furthest off, a boundary) are drawn besides; plot_stride_note says in the caption what is left out
- * and why. */
+/* Of very many marks one in so many is drawn, so that an image stays one that can be opened: 1 where all are. The marks
+ * that decide anything (the furthest off, a boundary) are drawn besides; plot_stride_note says in the caption what is
+ * left out and why. */
 int plot_stride(int count, int maximum);
 void plot_stride_note(struct plot_page *page, int stride, const char *besides);
 
-/* Whether mark `number` of those in the order of the records is the one of its stride. Which one that is changes from stride to
- * stride: suites multiply lists, and every tenth case may be of one model. */
+/* Whether mark `number` of those in the order of the records is the one of its stride. Which one that is changes from
+ * stride to stride: suites multiply lists, and every tenth case may be of one model. */
 bool plot_mark_is_drawn(int number, int stride);
 
 /* Ends the caption with where the figures come from, and makes room for it. */
@@ -99,8 +99,8 @@ void plot_pages_close(struct plot_pages *pages);
 void plot_page_make(const struct plot_pages *pages, int number, struct plot_page *page);
 void plot_page_release(struct plot_page *page);
 
-/* The material of some kinds: the cases that `has` accepts, largest first, so that neighbours are alike. Released by free;
- * NULL: no memory. */
+/* The material of some kinds: the cases that `has` accepts, largest first, so that neighbours are alike. Released by
+ * free; NULL: no memory. */
 struct plot_cases {
     int count;
     const struct case_view *cases[];

@@ -1,10 +1,10 @@
 /* Plot set: the plots of one report, drawn into memory, and their files in a folder of the user's.
  *
- * A page takes its images from the set and never from a folder, so it shows what this report drew and nothing else: no image of an
- * earlier report, none of another report that is being made there at the same time. Saving never removes a file: each one is
- * replaced by a whole new one of the same name (file_replace), or stays as it is. What an earlier report has left and this one does
- * not draw (it had more pages, or gnuplot is missing now) is named in a note; whether it goes is for the user to say, who may have
- * committed it. */
+ * A page takes its images from the set and never from a folder, so it shows what this report drew and nothing else: no
+ * image of an earlier report, none of another report that is being made there at the same time. Saving never removes a
+ * file: each one is replaced by a whole new one of the same name (file_replace), or stays as it is. What an earlier
+ * report has left and this one does not draw (it had more pages, or gnuplot is missing now) is named in a note; whether
+ * it goes is for the user to say, who may have committed it. */
 #ifndef ASSAY_REPORT_PLOT_SET_H
 #define ASSAY_REPORT_PLOT_SET_H
 
@@ -36,8 +36,8 @@ struct plot *plot_set_add(struct plot_set *set, const char *name, const char *ti
 /* The SVG document of a plot; NULL where none was drawn. set may be NULL. */
 const struct text *plot_set_svg(const struct plot_set *set, const char *name);
 
-/* Writes NAME.tsv, NAME.gp, NAME.svg and NAME.png of each plot into folder, which is made where it is missing. notes receives a line
- * where files of an earlier report stay. STATUS_IO: the folder or a file cannot be written. */
+/* Writes NAME.tsv, NAME.gp, NAME.svg and NAME.png of each plot into folder, which is made where it is missing. notes
+ * receives a line where files of an earlier report stay. STATUS_IO: the folder or a file cannot be written. */
 enum status_code plot_set_save(const struct plot_set *set, const char *folder, struct text *notes,
                                struct status *error);
 

@@ -1,4 +1,5 @@
-/* Plots: pages of data drawn with the scripts of plots/. A plot that cannot be drawn costs a line in the notes, not the report. */
+/* Plots: pages of data drawn with the scripts of plots/. A plot that cannot be drawn costs a line in the notes, not the
+ * report. */
 #include "harness/report/plots.h"
 
 #include <errno.h>
@@ -138,8 +139,8 @@ enum status_code plot_page_draw(const struct plot_place *place, const char *name
     return code;
 }
 
-/* Makes the pages of one kind: those that are drawn, and where all are, an empty one after them. Returns how many; *more: there
- * are others. */
+/* Makes the pages of one kind: those that are drawn, and where all are, an empty one after them. Returns how
+ * many; *more: there are others. */
 static int pages_make(const struct plot_pages *source, int maximum, struct plot_page *pages, bool *more)
 {
     int count = 0;

@@ -1,5 +1,5 @@
-/* Proof rates: how often an estimate that was used as a limit let its case run, over the cases of a report. Not for anybody outside
- * this folder. */
+/* Proof rates: how often an estimate that was used as a limit let its case run, over the cases of a report. Not for
+ * anybody outside this folder. */
 #ifndef ASSAY_REPORT_PROOF_RATES_H
 #define ASSAY_REPORT_PROOF_RATES_H
 
@@ -27,7 +27,8 @@ struct proof_view {
 /* Of a case line; *proof is NULL where it has none. False: no memory. */
 bool proof_view_read(struct report *report, const struct json *line, const struct proof_view **proof);
 
-/* The limit of an estimator that the league judges: replay's reserved peak, the only one of others; NULL: none was tried. */
+/* The limit of an estimator that the league judges: replay's reserved peak, the only one of others; NULL: none was
+ * tried. */
 const struct proof_limit *proof_limit_of(const struct proof_view *proof, const char *estimator);
 
 struct proof_rate {

@@ -5,8 +5,8 @@
 
 #include "harness/report/case_view.h"
 
-/* "host (Intel Xeon); suite quick; 2026-11-21; assay 0.1.0, Linux 6.1, OpenBLAS 0.3.21". What the records do not say is left
- * out; of several devices, suites, versions each is named, days as first to last. */
+/* "host (Intel Xeon); suite quick; 2026-11-21; assay 0.1.0, Linux 6.1, OpenBLAS 0.3.21". What the records do not say is
+ * left out; of several devices, suites, versions each is named, days as first to last. */
 void provenance_append(struct text *text, struct report *const *reports, int report_count);
 
 /* The same as a string of the arena; NULL: no memory. */

@@ -1,4 +1,5 @@
-/* Report: what was read, counted and judged. Not the reading (report_reading.c), and not the writers (report_render.c). */
+/* Report: what was read, counted and judged. Not the reading (report_reading.c), and not the writers
+ * (report_render.c). */
 #include "harness/report/report.h"
 
 #include <string.h>

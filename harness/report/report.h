@@ -19,8 +19,9 @@ struct report; /* opaque: the records of one folder or file */
 
 /* Reads path, a file of records or a folder that holds records.jsonl, through a record_stream, whose errors it passes
  * on. Of several attempts at a case those of the last run
- * count, of these the one that ended worst, of several such the last. A line that a killed run left unfinished is counted and left out;
- * every report then says so. A run without a case is not an error. The caller releases *report. */
+ * count, of these the one that ended worst, of several such the last. A line that a killed run left unfinished is
+ * counted and left out; every report then says so. A run without a case is not an error. The caller
+ * releases *report. */
 enum status_code report_open(const char *path, struct report **report, struct status *error);
 
 /* The same for report_compare, which holds no prediction against a measurement: less memory for each case. */
@@ -42,12 +43,13 @@ struct report_counts {
 
 struct report_counts report_count(const struct report *report);
 
-/* What the cases of the report come to, by the rule of a run (harness/record/outcome.h), and appends why where it is no pass,
- * with the first case of the gravest kind. */
+/* What the cases of the report come to, by the rule of a run (harness/record/outcome.h), and appends why where it is no
+ * pass, with the first case of the gravest kind. */
 enum run_outcome report_outcome(const struct report *report, struct text *reason);
 
-/* The register of formats. X(NAME, before it in a list, word, behind it in help, other word or NULL, renderer of pages):
- * page_RENDERER_write, page_RENDERER.c; none: a format for programs, which each page writes itself, or not at all.
+/* The register of formats. X(NAME, before it in a list, word, behind it in help, other word or NULL, renderer of
+ * pages): page_RENDERER_write, page_RENDERER.c; none: a format for programs, which each page writes itself, or not at
+ * all.
  *
  *   table    terminal
  *   summary  terminal: one line for each case
@@ -100,8 +102,8 @@ struct report_style report_style_settle(const struct report_style *style);
 /* Which tables report_render_side knows by name: "places", ...; NULL behind the last. */
 const char *report_side_name(int index);
 
-/* Appends one of them alone, of all cases: table, md, csv (a row for each row) or json (an array). STATUS_INVALID: another format,
- * or a name that is none; the text lists what there is. */
+/* Appends one of them alone, of all cases: table, md, csv (a row for each row) or json (an array). STATUS_INVALID:
+ * another format, or a name that is none; the text lists what there is. */
 enum status_code report_render_side(const struct report *report, const char *name, enum report_format format,
                                     const struct report_style *style, struct text *text, struct status *error);
 
@@ -120,8 +122,8 @@ struct plot_place {
         *notes; /* one line for each plot that was not drawn, and why (no data; gnuplot is missing, and the remedy) */
 };
 
-/* Draws the plots into memory, with gnuplot and the scripts of script_directory; plot_set_save makes files of them. That a plot
- * cannot be drawn is a note and no error. */
+/* Draws the plots into memory, with gnuplot and the scripts of script_directory; plot_set_save makes files of them.
+ * That a plot cannot be drawn is a note and no error. */
 enum status_code report_plot(const struct report *report, const struct plot_place *place, struct status *error);
 
 #endif

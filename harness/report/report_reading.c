@@ -1,5 +1,5 @@
-/* Report reading: records of a file or folder, line by line into views. Not what is told of them, and not the run that made the
- * records. */
+/* Report reading: records of a file or folder, line by line into views. Not what is told of them, and not the run that
+ * made the records. */
 #include "harness/report/report.h"
 
 #include <stdlib.h>
@@ -66,9 +66,9 @@ static bool earlier_add(struct reading *reading, struct reading_case *one, const
     return true;
 }
 
-/* Of several attempts at one case the last stays, at the place of the first; of those of one run the one that ended worst, so
- * that a case which failed once is not shown as one that never did. The spread is that of the attempts of the last
- * run alone, because another run is of another day, another driver or another program. */
+/* Of several attempts at one case the last stays, at the place of the first; of those of one run the one that ended
+ * worst, so that a case which failed once is not shown as one that never did. The spread is that of the attempts of the
+ * last run alone, because another run is of another day, another driver or another program. */
 static bool attempt_add(struct reading *reading, const struct record_line *line)
 {
     struct report *report = reading->report;
@@ -150,8 +150,8 @@ static const char *replayed_title(struct report *report, const struct case_view 
     return title;
 }
 
-/* What the figures of the report are; where some cases are measured and some replayed, or replayed for another target, one
- * heading cannot say it, and the titles do. False where memory ran out. */
+/* What the figures of the report are; where some cases are measured and some replayed, or replayed for another target,
+ * one heading cannot say it, and the titles do. False where memory ran out. */
 static bool basis_mark(struct report *report)
 {
     int replayed_count = 0, device_count = 0;

@@ -34,7 +34,8 @@ struct search_view {
 void search_view_read(struct filling *filling, const struct json *line, const char *settings,
                       struct search_view **search);
 
-/* When all cases are read: which belong together, and the best throughput of each series. False where memory ran out. */
+/* When all cases are read: which belong together, and the best throughput of each series. False where memory ran
+ * out. */
 bool search_series_settle(struct report *report);
 
 /* The part of the best throughput of its series that the found batch loses, from 0 to 1; negative: not known. */

@@ -1,5 +1,5 @@
-/* Searches: the pages of bars, each the batch that a policy found as a part of the largest that replay says runs. Cases that differ
- * in their policy alone stand below one title. */
+/* Searches: the pages of bars, each the batch that a policy found as a part of the largest that replay says runs. Cases
+ * that differ in their policy alone stand below one title. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,8 @@ static void *searches_pages_open(const struct report *report, const char *timeli
     return chosen;
 }
 
-/* What 100 % is: the batch that is predicted, and where none is the largest that a policy of the series found; 0: nobody knows. */
+/* What 100 % is: the batch that is predicted, and where none is the largest that a policy of the series found; 0:
+ * nobody knows. */
 static int64_t whole_of(const struct plot_cases *chosen, int at)
 {
     const struct search_view *search = chosen->cases[at]->search;

@@ -1,4 +1,5 @@
-/* Selection: what was selected held against what was attempted. Says what is missing and what is double; judges nothing. */
+/* Selection: what was selected held against what was attempted. Says what is missing and what is double; judges
+ * nothing. */
 #include "harness/report/selection.h"
 
 #include <inttypes.h>
@@ -152,8 +153,8 @@ static void missing_add(struct settling *settling, const struct missing_case *on
     settling->last_short = group > settling->last_short ? group : settling->last_short;
 }
 
-/* The entries of one case in one group: how many attempts it was to have (-1: the group did not select it), and how many
- * different ones there are. Returns the number of entries. */
+/* The entries of one case in one group: how many attempts it was to have (-1: the group did not select it), and how
+ * many different ones there are. Returns the number of entries. */
 static size_t group_look(struct settling *settling, const struct selection_entry *entries, size_t count,
                          struct missing_case *found)
 {
@@ -176,8 +177,8 @@ static size_t group_look(struct settling *settling, const struct selection_entry
     return at;
 }
 
-/* All entries of one case: what the last run that selected it lacks, unless a later one that lists nothing has it. Returns
- * their number. */
+/* All entries of one case: what the last run that selected it lacks, unless a later one that lists nothing has it.
+ * Returns their number. */
 static size_t case_look(struct settling *settling, const struct selection_entry *entries, size_t count)
 {
     struct missing_case last = {.wanted_count = -1}, found = {0};

@@ -1,9 +1,9 @@
-/* Selection: which cases the runs of a file were to measure, which of these are missing, and what stands there twice. Not
- * for anybody outside this folder.
+/* Selection: which cases the runs of a file were to measure, which of these are missing, and what stands there twice.
+ * Not for anybody outside this folder.
  *
- * A later run of the whole suite replaces what earlier ones selected; a later run of some of its cases, those. A case is
- * missing where the last run that selected it has fewer attempts at it than it was to make. Runs of one run_id are copies:
- * their attempts count once. */
+ * A later run of the whole suite replaces what earlier ones selected; a later run of some of its cases, those. A case
+ * is missing where the last run that selected it has fewer attempts at it than it was to make. Runs of one run_id are
+ * copies: their attempts count once. */
 #ifndef ASSAY_REPORT_SELECTION_H
 #define ASSAY_REPORT_SELECTION_H
 

@@ -1,5 +1,5 @@
-/* Side tables of placed cases: how far the prediction of each place was off, and in which stage; what was kept free for the
- * largest layer and how much of it was needed; the peaks of each stage. */
+/* Side tables of placed cases: how far the prediction of each place was off, and in which stage; what was kept free for
+ * the largest layer and how much of it was needed; the peaks of each stage. */
 #include <string.h>
 
 #include "harness/record/quantity.h"

@@ -1,5 +1,5 @@
-/* Side tables of searches for a batch: what each policy found, beside what was predicted, what it cost and what it lost; and the
- * tries of each. */
+/* Side tables of searches for a batch: what each policy found, beside what was predicted, what it cost and what it
+ * lost; and the tries of each. */
 #include "harness/report/search_view.h"
 #include "harness/report/side_tables.h"
 

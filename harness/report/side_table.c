@@ -1,4 +1,5 @@
-/* Side table: the rows of a table out of the cases of a report. Which tables there are is in side_tables.c, how they look in side_table_*.c. */
+/* Side table: the rows of a table out of the cases of a report. Which tables there are is in side_tables.c, how they
+ * look in side_table_*.c. */
 #include "harness/report/side_table.h"
 
 #include <limits.h>

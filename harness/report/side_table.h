@@ -1,8 +1,9 @@
-/* Side table: figures that some cases have and most have not (places, transfers, searches), as one table in every format.
+/* Side table: figures that some cases have and most have not (places, transfers, searches), as one table in every
+ * format.
  *
- * A table is one file and one row in the register (side_tables.c): its columns, and the rows of one case. Everything else is done
- * here: which cases are shown where there are very many, and how a cell looks in a terminal, on a page and in a file for
- * programs. Nothing is appended where no case has a row. Not for anybody outside this folder. */
+ * A table is one file and one row in the register (side_tables.c): its columns, and the rows of one case. Everything
+ * else is done here: which cases are shown where there are very many, and how a cell looks in a terminal, on a page and
+ * in a file for programs. Nothing is appended where no case has a row. Not for anybody outside this folder. */
 #ifndef ASSAY_REPORT_SIDE_TABLE_H
 #define ASSAY_REPORT_SIDE_TABLE_H
 

@@ -1,5 +1,5 @@
-/* Side tables for programs: CSV with a row for each row, the id of its case in front, and the same as JSON. Figures are plain
- * numbers; what is not known is an empty cell, or null. */
+/* Side tables for programs: CSV with a row for each row, the id of its case in front, and the same as JSON. Figures are
+ * plain numbers; what is not known is an empty cell, or null. */
 #include <inttypes.h>
 
 #include "harness/report/escape.h"

@@ -1,5 +1,5 @@
-/* Side tables on pages: each below a heading of its own. In a document the case stands in the first of its rows alone, so that one sees
- * which rows belong together; a screen has rows of its own (side_table_html.c). */
+/* Side tables on pages: each below a heading of its own. In a document the case stands in the first of its rows alone,
+ * so that one sees which rows belong together; a screen has rows of its own (side_table_html.c). */
 #include "harness/report/page.h"
 #include "harness/report/side_tables.h"
 

@@ -1,4 +1,5 @@
-/* Side table of transfers: the bytes that a case moved between places, and how fast, beside a plain read or copy of as many. */
+/* Side table of transfers: the bytes that a case moved between places, and how fast, beside a plain read or copy of as
+ * many. */
 #include <stdio.h>
 
 #include "harness/report/placed_view.h"
@@ -51,7 +52,8 @@ static void transfers_add(const struct case_view *view, struct side_rows *rows)
     }
 }
 
-/* "At least 0.9 of the plain rate, the goal: 3 of 4 transfers of a MiB or more; the lowest is 0.71, disk to 0 of gpt2 ..." */
+/* "At least 0.9 of the plain rate, the goal: 3 of 4 transfers of a MiB or more; the lowest is 0.71, disk to 0 of gpt2
+ * ..." */
 static void transfers_note(const struct report *report, struct text *text)
 {
     const struct transfer_view *lowest = NULL;

@@ -1,5 +1,5 @@
-/* Spread: the highest less the lowest of each reading over the attempts at a case. It judges nothing: a process that grows
- * by a page is no fault of the device. */
+/* Spread: the highest less the lowest of each reading over the attempts at a case. It judges nothing: a process that
+ * grows by a page is no fault of the device. */
 #include "harness/report/spread.h"
 
 #include <string.h>

@@ -1,9 +1,10 @@
 /* Summary: one line for each case: what was measured, and how far each estimator was off. For a terminal; the whole
  * story of a case is in table.c.
  *
- * As many estimators have a column as the width has room for, at most four: those that failed somewhere, then those that
- * answer most cases. Cases of one mode stand together below columns that have figures for it: what says nothing of a generation gives way
- * there. The line below names the rest. Where there is room for none, a case becomes a paragraph (docs/decisions/0013). */
+ * As many estimators have a column as the width has room for, at most four: those that failed somewhere, then those
+ * that answer most cases. Cases of one mode stand together below columns that have figures for it: what says nothing of
+ * a generation gives way there. The line below names the rest. Where there is room for none, a case becomes a paragraph
+ * (docs/decisions/0013). */
 #include <stdio.h>
 #include <string.h>
 

@@ -143,8 +143,8 @@ static void comparison_append(const struct table *table, const struct comparison
     text_release(&quantity);
 }
 
-/* What was measured and is predicted by nobody: what the driver and the kernel count; everything, where the record has no
- * predictions at all. */
+/* What was measured and is predicted by nobody: what the driver and the kernel count; everything, where the record has
+ * no predictions at all. */
 static void readings_append(const struct table *table, const struct case_view *view)
 {
     static const char *const names[LEVEL_COUNT] = {"requested peak", "allocated peak", "reserved peak", "device used",

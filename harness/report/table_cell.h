@@ -1,5 +1,5 @@
-/* Table cell: one typed figure or word of a table, and how people read it. What a format makes of it (escapes, colours, markup) is
- * the affair of the renderers. Not for anybody outside this folder. */
+/* Table cell: one typed figure or word of a table, and how people read it. What a format makes of it (escapes, colours,
+ * markup) is the affair of the renderers. Not for anybody outside this folder. */
 #ifndef ASSAY_REPORT_TABLE_CELL_H
 #define ASSAY_REPORT_TABLE_CELL_H
 
@@ -42,7 +42,9 @@ struct cell {
     bool known;
     bool is_bad; /* stands out */
     const char *
-        word; /* CELL_WORD, CELL_QUANTITY, CELL_MARK, raw; else for people where the figure is not known, as "oom"; NULL: "-" */
+        /* CELL_WORD, CELL_QUANTITY, CELL_MARK, raw; else for people where the figure is not known, as "oom"; NULL:
+         * "-" */
+        word;
     const char *after; /* in documents: raw, behind the word, and not as loud; NULL: nothing */
     int64_t number;    /* CELL_FLAG, CELL_COUNT, CELL_BYTES, CELL_DIFFERENCE, CELL_PERCENT, CELL_PART */
     int64_t whole;     /* CELL_PERCENT, CELL_PART */

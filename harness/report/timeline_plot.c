@@ -1,5 +1,5 @@
-/* Timeline: the page of stages, a panel for each case whose stages are not as predicted, or that was asked for. Where all is
- * as predicted, a picture of every case would say the same thing many times. */
+/* Timeline: the page of stages, a panel for each case whose stages are not as predicted, or that was asked for. Where
+ * all is as predicted, a picture of every case would say the same thing many times. */
 #include <fnmatch.h>
 #include <stdlib.h>
 

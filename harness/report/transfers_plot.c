@@ -1,4 +1,5 @@
-/* Transfers: the pages of bars, each the rate of the copies of a case from one place to another as a part of the plain rate. */
+/* Transfers: the pages of bars, each the rate of the copies of a case from one place to another as a part of the plain
+ * rate. */
 #include <stdlib.h>
 
 #include "harness/report/placed_view.h"

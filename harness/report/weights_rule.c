@@ -89,8 +89,8 @@ static void word_append(struct text *text, const char *word, const char *usual)
     }
 }
 
-/* What the figures are of, where that is not the one device of all measured cases: one model on two devices, or replayed for two
- * targets, is two series. */
+/* What the figures are of, where that is not the one device of all measured cases: one model on two devices, or
+ * replayed for two targets, is two series. */
 static void place_append(struct text *title, const struct case_view *view, bool is_one_device)
 {
     if (case_is_meta(view)) {

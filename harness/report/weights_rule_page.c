@@ -1,5 +1,5 @@
-/* Weights rule page: what the rule says, described once for every format for people: a grid of batch by length for each series. Its
- * figures are made in weights_rule.c, what programs read in weights_rule_document.c. */
+/* Weights rule page: what the rule says, described once for every format for people: a grid of batch by length for each
+ * series. Its figures are made in weights_rule.c, what programs read in weights_rule_document.c. */
 #include <stdio.h>
 
 #include "harness/report/page_format.h"

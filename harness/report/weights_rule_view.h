@@ -54,8 +54,8 @@ struct weights_rule {
     struct rule_totals measured, predicted;
 };
 
-/* "1.2 x weights is enough for 31 of 45 measured cases (69 %), close for 19 and wasteful for 12 of these". Nothing where there
- * are none. */
+/* "1.2 x weights is enough for 31 of 45 measured cases (69 %), close for 19 and wasteful for 12 of these". Nothing
+ * where there are none. */
 void rule_totals_append(struct text *text, const struct weights_rule *rule, const struct rule_totals *totals,
                         const char *kind);
 
@@ -68,8 +68,8 @@ void rule_boundary_append(struct text *text, const struct rule_series *series);
 /* What the page counts and what its marks mean: sentences. */
 void rule_explanation_append(struct text *text, const struct weights_rule *rule);
 
-/* One column of a grid: cases with the same length. The columns of a series, ascending; at most maximum of them, from the
- * arena; returns how many, or -1 where memory ran out. */
+/* One column of a grid: cases with the same length. The columns of a series, ascending; at most maximum of them, from
+ * the arena; returns how many, or -1 where memory ran out. */
 struct rule_column {
     int64_t seq, new_tokens;
 };

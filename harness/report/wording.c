@@ -184,8 +184,8 @@ static bool reading_is_open(const struct case_view *view)
     return is_open;
 }
 
-/* "; process and device not judged in 12 cases: the constants were measured under driver ...", of the first that says so, where
- * that was asked for. */
+/* "; process and device not judged in 12 cases: the constants were measured under driver ...", of the first that says
+ * so, where that was asked for. */
 static void mismatches_append(struct text *text, const struct report *report)
 {
     const char *first = NULL;
@@ -211,7 +211,8 @@ bool mismatch_is_told(const struct report *report)
     return false;
 }
 
-/* Marks the quantities of replay that no summary counts because the case has constants of something else; whether there are any. */
+/* Marks the quantities of replay that no summary counts because the case has constants of something else; whether there
+ * are any. */
 static bool uncounted_find(const struct case_view *view, bool found[QUANTITY_COUNT])
 {
     bool any = false;

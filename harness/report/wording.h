@@ -15,8 +15,8 @@ const char *error_word(bool known, double error, char text[WORDING_BYTES]);
 /* "allocated_bytes_peak" -> "allocated peak". Returns text. */
 const char *quantity_word(const char *quantity, char text[WORDING_BYTES]);
 
-/* "peaks over all stages", and of a report that has placed cases ", of a placed case on its main place": what one figure for a case
- * is. */
+/* "peaks over all stages", and of a report that has placed cases ", of a placed case on its main place": what one
+ * figure for a case is. */
 const char *peaks_words(const struct report *report);
 
 /* Appends "1: " before a figure of one place of a placed case; nothing before any other. */
@@ -32,16 +32,17 @@ const char *difference_word(int64_t old_bytes, int64_t new_bytes, char text[WORD
  * What the causes do not explain is named as such. Nothing is appended where the stage or its causes are unknown. */
 void causes_append(struct text *text, const struct stage_view *stage, const struct causes_view *causes);
 
-/* "wanted 2.00 GiB for encoder.layer.3 in forward on place 1 while 13.20 GiB were held and 1.10 GiB free", after "; " where text has
- * something already; "wanted memory" where how much is not known. Nothing where it did not happen. */
+/* "wanted 2.00 GiB for encoder.layer.3 in forward on place 1 while 13.20 GiB were held and 1.10 GiB free", after "; "
+ * where text has something already; "wanted memory" where how much is not known. Nothing where it did not happen. */
 void oom_append(struct text *text, const struct case_view *view);
 
 /* "invalid readings: another process (4242) held ..."; nothing where the row is not invalid. */
 void validity_append(struct text *text, const struct case_view *view);
 
-/* "1.61 GiB at the end of step: 500.00 MiB context, 1.10 GiB segments, 12.00 MiB remainder" of the last stage that ended;
- * items of 0 bytes and unknown ones are left out. Of the whole device where it was read, else of the process, since the two
- * differ by what others hold; which, is returned: LEVEL_COUNT where the record has no items, and nothing is appended. */
+/* "1.61 GiB at the end of step: 500.00 MiB context, 1.10 GiB segments, 12.00 MiB remainder" of the last stage that
+ * ended; items of 0 bytes and unknown ones are left out. Of the whole device where it was read, else of the process,
+ * since the two differ by what others hold; which, is returned: LEVEL_COUNT where the record has no items, and nothing
+ * is appended. */
 enum level items_append(struct text *text, const struct case_view *view);
 
 /* "40 cases: 36 ok, 2 fail, 1 oom, 1 skip", and what is missing: an interrupted run, damaged lines. */
@@ -53,8 +54,8 @@ void counts_append(struct text *text, const struct report *report);
 /* Whether the counts above say it. */
 bool mismatch_is_told(const struct report *report);
 
-/* "Not counted of replay: process, footprint in 12 cases, because the constants were measured under driver 1, not 2": why the
- * table of accuracy has fewer cases there. Nothing where it has not. */
+/* "Not counted of replay: process, footprint in 12 cases, because the constants were measured under driver 1, not 2":
+ * why the table of accuracy has fewer cases there. Nothing where it has not. */
 void uncounted_append(struct text *text, const struct report *report);
 
 /* "replayed for sm_90", and "replayed" where the record does not say the target: of a case that was replayed. */

@@ -1,4 +1,5 @@
-/* Case checkpoint: made, loaded, read once more, and removed. The load itself is harness/load's, its places harness/question's. */
+/* Case checkpoint: made, loaded, read once more, and removed. The load itself is harness/load's, its places
+ * harness/question's. */
 #include "harness/run/case_checkpoint.h"
 
 #include <errno.h>

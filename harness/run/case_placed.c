@@ -1,5 +1,5 @@
-/* Case placed: a model that lies in several places: planned, predicted by a replay, and measured on as many devices. Not the planning
- * itself (harness/placement, harness/question). */
+/* Case placed: a model that lies in several places: planned, predicted by a replay, and measured on as many devices.
+ * Not the planning itself (harness/placement, harness/question). */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,7 +120,8 @@ static enum status_code placed_predict(const struct estimate_input *input, struc
 
 /* -- what it stands on */
 
-/* What the GPUs of the text are, and the spec of the main place. Of auto GPUs, where the first that the driver shows is here. */
+/* What the GPUs of the text are, and the spec of the main place. Of auto GPUs, where the first that the driver shows is
+ * here. */
 static enum status_code ground_find(const char *wish, const struct place_text *text, enum placed_ground *ground,
                                     char spec[DEVICE_SPEC_BYTES], struct status *error)
 {
@@ -284,7 +285,8 @@ static const struct validity *validity_of(struct placed_case *placed)
     return whole;
 }
 
-/* The main place, as a replay of one device: without the stage in which memory ran out, of which an earlier pass is told. */
+/* The main place, as a replay of one device: without the stage in which memory ran out, of which an earlier pass is
+ * told. */
 static struct json *main_json(struct placed_case *placed)
 {
     const struct placed_outcome *outcome = &placed->plan.main.measured;

@@ -1,4 +1,5 @@
-/* Case proof, the child's side: figures to bounds, and a case under one bound. What follows from it is decided in proof.c. */
+/* Case proof, the child's side: figures to bounds, and a case under one bound. What follows from it is decided in
+ * proof.c. */
 #include "harness/run/case_prove.h"
 
 #include <stdlib.h>
@@ -83,8 +84,8 @@ static enum status_code limits_add(struct planning *planning, const struct case_
     return code == STATUS_OK && job->proof == RUN_PROOF_ESTIMATORS ? estimators_add(planning, estimates) : code;
 }
 
-/* What bounds the search: the bound that the case was measured with; else what its segments held then, which on a GPU may be less
- * than they would hold on a larger one. */
+/* What bounds the search: the bound that the case was measured with; else what its segments held then, which on a GPU
+ * may be less than they would hold on a larger one. */
 static int64_t search_bound(const struct json *line)
 {
     struct device_spec spec = {0};

@@ -1,5 +1,6 @@
-/* Case search: a case that looks for its batch. What is predicted of it is the search itself, and the case at the batch that the search
- * ends with. It is no child's work: a run carries the tries out, each as a case without a search (search.h). */
+/* Case search: a case that looks for its batch. What is predicted of it is the search itself, and the case at the batch
+ * that the search ends with. It is no child's work: a run carries the tries out, each as a case without a search
+ * (search.h). */
 #include "harness/question/batch_forecast.h"
 #include "harness/question/batch_series.h"
 #include "harness/run/case_kind.h"

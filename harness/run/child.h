@@ -38,8 +38,8 @@ enum { CHILD_FILES_OF_A_RUN = 64, CHILD_FILES_EACH = 2 };
 enum status_code children_afford(int count, struct status *error);
 
 /* Forks. In the child: a process group of its own, the signal mask given, no core files, first in line for the kernel's
- * out-of-memory killer, standard output into standard error, death with the parent; then what the runner has for the step of the job, then _exit.
- * STATUS_IO where there is no process or pipe to be had. */
+ * out-of-memory killer, standard output into standard error, death with the parent; then what the runner has for the
+ * step of the job, then _exit. STATUS_IO where there is no process or pipe to be had. */
 enum status_code child_start(const struct case_runner *runner, const struct case_job *job, const sigset_t *mask,
                              struct child *child, struct status *error);
 

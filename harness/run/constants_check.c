@@ -71,7 +71,8 @@ static bool readings_are_judged(const struct run_options *options)
     return false;
 }
 
-/* Nobody asked for these: who is judged by nothing of theirs need not hear of them. Records have the mismatch all the same. */
+/* Nobody asked for these: who is judged by nothing of theirs need not hear of them. Records have the mismatch all the
+ * same. */
 static enum status_code found_check(const struct run_options *options, const struct told *told, struct status *error)
 {
     struct constants found;

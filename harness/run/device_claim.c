@@ -1,5 +1,5 @@
-/* Device claim: a child for each spec that tells which GPU it is, then one lock after the other. What a lock is, is said in
- * device_lock.c; nothing here opens a device. */
+/* Device claim: a child for each spec that tells which GPU it is, then one lock after the other. What a lock is, is
+ * said in device_lock.c; nothing here opens a device. */
 #include "harness/run/device_claim.h"
 
 #include <stdio.h>

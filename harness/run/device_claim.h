@@ -1,4 +1,5 @@
-/* Device claim: which GPUs the cases of a run stand on, and their locks for as long as it lasts. Internal to harness/run. */
+/* Device claim: which GPUs the cases of a run stand on, and their locks for as long as it lasts. Internal to
+ * harness/run. */
 #ifndef ASSAY_RUN_DEVICE_CLAIM_H
 #define ASSAY_RUN_DEVICE_CLAIM_H
 
@@ -23,15 +24,16 @@ struct device_claim_request {
     const struct run_signals *signals;
 };
 
-/* Asks for each spec which device it stands for, in a child, because asking starts the driver; then takes the locks one after
- * the other in the order of their names, so that no two runs wait for each other, and waits for them up to
- * options->wait_device_seconds. Where a GPU cannot be named or there is no folder for locks, the run goes on without, which
- * claim->note and options->progress.warned say; but a folder that was asked for (options->lock_folder) must serve.
- * STATUS_DEVICE: taken by another run, or interrupted. STATUS_IO, STATUS_OUT_OF_MEMORY. */
+/* Asks for each spec which device it stands for, in a child, because asking starts the driver; then takes the locks one
+ * after the other in the order of their names, so that no two runs wait for each other, and waits for them up to
+ * options->wait_device_seconds. Where a GPU cannot be named or there is no folder for locks, the run goes on without,
+ * which claim->note and options->progress.warned say; but a folder that was asked for (options->lock_folder) must
+ * serve. STATUS_DEVICE: taken by another run, or interrupted. STATUS_IO, STATUS_OUT_OF_MEMORY. */
 enum status_code device_claim_take(const struct device_claim_request *request, struct device_claim *claim,
                                    struct status *error);
 
-/* {"shared": ..., "paths": [...], "note": ...} for the run line; null where no GPU is used; NULL where memory ran out. */
+/* {"shared": ..., "paths": [...], "note": ...} for the run line; null where no GPU is used; NULL where memory ran
+ * out. */
 struct json *device_claim_json(const struct device_claim *claim);
 
 void device_claim_release(struct device_claim *claim);

@@ -8,8 +8,8 @@
 /* Of one case: a device that is asked for by name goes before the suite's own choice. */
 const char *device_spec_of(const struct run_options *options, const struct suite_case *case_);
 
-/* The distinct devices of the selected cases, in the order of their first use; of a model that is placed on GPUs, each GPU that its text
- * names, too. All zero is empty. */
+/* The distinct devices of the selected cases, in the order of their first use; of a model that is placed on GPUs, each
+ * GPU that its text names, too. All zero is empty. */
 struct device_specs {
     struct arena arena;
     const char **specs; /* texts of cases and options are borrowed */

@@ -1,5 +1,5 @@
-/* External estimates: which programs are asked, once each, and what they have said before. How a program is run stands in
- * program.c, what its output means in external_figures.c. */
+/* External estimates: which programs are asked, once each, and what they have said before. How a program is run stands
+ * in program.c, what its output means in external_figures.c. */
 #include "harness/run/external_estimates.h"
 
 #include <errno.h>
@@ -113,8 +113,8 @@ static struct json *words_json(const char *const *words)
     return json_made(array, made);
 }
 
-/* The configuration that the command leads its program to, whole: that of {config}, or of a {model} that is a path. null where
- * it leads to none. */
+/* The configuration that the command leads its program to, whole: that of {config}, or of a {model} that is a path.
+ * null where it leads to none. */
 static struct json *question_config(const struct suite_external *external, const struct identity *identity,
                                     const char *config_path)
 {
@@ -220,7 +220,8 @@ static void kept_read(struct asking *asking)
     text_release(&content);
 }
 
-/* A whole line or nothing of it; one that a killed run left unfinished is closed first. The run has its folder alone. */
+/* A whole line or nothing of it; one that a killed run left unfinished is closed first. The run has its folder
+ * alone. */
 static void line_append(int file, const struct text *line)
 {
     struct stat facts;

@@ -1,10 +1,11 @@
-/* External estimates: what the external estimators of a suite say about its cases, before any case is measured. Internal to
- * harness/run.
+/* External estimates: what the external estimators of a suite say about its cases, before any case is measured.
+ * Internal to harness/run.
  *
- * An estimate is an object with the quantities of the suite, integer bytes, null where they are unknown; "version" where the
- * suite asks for one; "note" with the reason where something is unknown that should not be. Nothing that a program does is
- * an error of the run. Equal command lines are run once; what came out well is kept in FOLDER/external.jsonl, by command line,
- * version and the content of the config.json that the command leads to, and taken from there by later runs into the folder. */
+ * An estimate is an object with the quantities of the suite, integer bytes, null where they are unknown; "version"
+ * where the suite asks for one; "note" with the reason where something is unknown that should not be. Nothing that a
+ * program does is an error of the run. Equal command lines are run once; what came out well is kept in
+ * FOLDER/external.jsonl, by command line, version and the content of the config.json that the command leads to, and
+ * taken from there by later runs into the folder. */
 #ifndef ASSAY_RUN_EXTERNAL_ESTIMATES_H
 #define ASSAY_RUN_EXTERNAL_ESTIMATES_H
 

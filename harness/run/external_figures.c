@@ -1,4 +1,5 @@
-/* External figures: pointers into JSON that somebody else wrote. A figure that is not a number of bytes from 0 up is unknown. */
+/* External figures: pointers into JSON that somebody else wrote. A figure that is not a number of bytes from 0 up is
+ * unknown. */
 #include "harness/run/external_figures.h"
 
 #include <math.h>

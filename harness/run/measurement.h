@@ -18,18 +18,20 @@ struct measurement_place {
 /* {"kind": ..., "name": ..., ...}; NULL where memory ran out. */
 struct json *device_json(const struct measurement_place *place);
 
-/* What was wanted, free and held when a replay ran out of memory, by the oom_* fields alone. NULL where memory ran out. */
+/* What was wanted, free and held when a replay ran out of memory, by the oom_* fields alone. NULL where memory ran
+ * out. */
 struct json *oom_json(const struct replay_result *result);
 
 /* The six levels of a stage: requested, allocated and reserved bytes, and their peaks. */
 bool levels_set(struct json *object, const struct replay_stage *stage);
 
 /* Which constants the predictions of the case of this id used: {"path", "hash", "kind", "name", "driver", "calibrated",
- * "mismatch"}; null for NULL. mismatch: constants_mismatch_append, NULL where there is none. NULL where memory ran out. */
+ * "mismatch"}; null for NULL. mismatch: constants_mismatch_append, NULL where there is none. NULL where memory ran
+ * out. */
 struct json *constants_json(const struct constants *constants, const char *id, const char *mismatch);
 
-/* stages, context, validity, the peaks, categories, causes, saved bytes, loss, hash, oom; out_of_memory: the replay ended
- * with it, so what comes after the last stage is unknown. NULL where memory ran out. */
+/* stages, context, validity, the peaks, categories, causes, saved bytes, loss, hash, oom; out_of_memory: the replay
+ * ended with it, so what comes after the last stage is unknown. NULL where memory ran out. */
 struct json *measurement_json(const struct measurement_place *place, const struct replay_result *result,
                               const struct validity *validity, bool out_of_memory);
 

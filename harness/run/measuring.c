@@ -1,4 +1,5 @@
-/* Measuring: model and device of a case, opened in a child. What is done with them stands in case_measure.c and case_prove.c. */
+/* Measuring: model and device of a case, opened in a child. What is done with them stands in case_measure.c and
+ * case_prove.c. */
 #include "harness/run/measuring.h"
 
 #include <inttypes.h>
@@ -24,9 +25,9 @@ enum status_code measuring_model_prepare(struct measuring *measuring, struct sta
     return code;
 }
 
-/* Opens the device that was asked for. Host and meta are bounded to the `memory` of the suite, unless they were asked for with a
- * bound; a try of a proof is bounded to what it is to have in any case. A GPU is not, and has the memory it has. measuring->memory_bytes is what the prediction is bounded to: that of the device,
- * of a GPU the suite's. */
+/* Opens the device that was asked for. Host and meta are bounded to the `memory` of the suite, unless they were asked
+ * for with a bound; a try of a proof is bounded to what it is to have in any case. A GPU is not, and has the memory it
+ * has. measuring->memory_bytes is what the prediction is bounded to: that of the device, of a GPU the suite's. */
 static enum status_code bounded_open(struct measuring *measuring, struct status *error)
 {
     struct device_spec spec;

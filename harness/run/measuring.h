@@ -31,18 +31,20 @@ enum status_code measuring_model_prepare(struct measuring *measuring, struct sta
  * device that does not open is no error: measuring->unopened says why. */
 enum status_code measuring_device_prepare(struct measuring *measuring, struct status *error);
 
-/* The same for a case that opens its devices itself: spec is the main one, and is not opened for it; measuring->device stays NULL. */
+/* The same for a case that opens its devices itself: spec is the main one, and is not opened for it; measuring->device
+ * stays NULL. */
 enum status_code measuring_device_look(struct measuring *measuring, const char *spec, struct status *error);
 
-/* Of a GPU what is known without a context, which would take memory of it; any other device is opened, and closed again. */
+/* Of a GPU what is known without a context, which would take memory of it; any other device is opened, and closed
+ * again. */
 void device_properties_look(const char *spec, const struct device_identity *identity,
                             struct device_properties *properties);
 
 /* Sends object (NULL: memory ran out) and releases it. */
 enum status_code measuring_send(const struct measuring *measuring, struct json *object, struct status *error);
 
-/* The last word of a child: "status", and the cause where code is not STATUS_OK. Where it cannot be sent, the parent sees a child without
- * a result. */
+/* The last word of a child: "status", and the cause where code is not STATUS_OK. Where it cannot be sent, the parent
+ * sees a child without a result. */
 void measuring_status_send(const struct measuring *measuring, enum status_code code, const struct status *cause);
 
 void measuring_release(struct measuring *measuring);

@@ -73,7 +73,8 @@ static void folder_list(const char *folder, struct listing *listing)
     }
 }
 
-/* Neither reader empties the page cache: what was written just before is read from where the kernel keeps it, by both. */
+/* Neither reader empties the page cache: what was written just before is read from where the kernel keeps it, by
+ * both. */
 static void read_measure(const struct placed_lanes *lanes, struct transfer_plain *plain)
 {
     struct listing listing = {0};

@@ -1,4 +1,5 @@
-/* Prediction: by the kind of the case; of most the table of estimators, asked one by one. The rules stand in harness/estimate. */
+/* Prediction: by the kind of the case; of most the table of estimators, asked one by one. The rules stand in
+ * harness/estimate. */
 #include "harness/run/case_kind.h"
 
 #include <string.h>

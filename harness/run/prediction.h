@@ -15,12 +15,12 @@ struct prediction_peak {
 
 struct prediction {
     struct prediction_peak peak;
-    /* Why a figure is missing: the reason of the first estimator that failed, or of a peak that is neither known nor refused.
-     * STATUS_OK: nothing is. */
+    /* Why a figure is missing: the reason of the first estimator that failed, or of a peak that is neither known nor
+     * refused. STATUS_OK: nothing is. */
     struct status failure;
-    /* Of a case that looks for its batch: how the search will go, {"policy", "start", "end", "found", "predicted", "tries": [{"batch",
-     * "predicted_runs", "next"}]} as in a record; the other figures are those of the batch that it ends with. NULL: none is looked
-     * for, or it cannot be said. Owned: prediction_release. */
+    /* Of a case that looks for its batch: how the search will go, {"policy", "start", "end", "found", "predicted",
+     * "tries": [{"batch", "predicted_runs", "next"}]} as in a record; the other figures are those of the batch that it
+     * ends with. NULL: none is looked for, or it cannot be said. Owned: prediction_release. */
     struct json *search;
 };
 
@@ -30,7 +30,8 @@ void prediction_release(struct prediction *prediction); /* all zero is accepted 
  * STATUS_OUT_OF_MEMORY. The caller releases *estimates. */
 enum status_code prediction_json(const struct estimate_input *input, struct json **estimates, struct status *error);
 
-/* The same, and what a line about the case needs. estimates may be NULL: the estimators are asked, and no object is made. */
+/* The same, and what a line about the case needs. estimates may be NULL: the estimators are asked, and no object is
+ * made. */
 enum status_code prediction_make(const struct estimate_input *input, struct json **estimates,
                                  struct prediction *prediction, struct status *error);
 

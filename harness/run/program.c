@@ -42,8 +42,8 @@ static void descriptor_close(int *descriptor)
     }
 }
 
-/* A process that is the first of the program's group and kills it when we have gone, whatever took us. It does nothing else:
- * its own copy of the lifeline is the reading end alone. 0, or the reason why there is none. */
+/* A process that is the first of the program's group and kills it when we have gone, whatever took us. It does nothing
+ * else: its own copy of the lifeline is the reading end alone. 0, or the reason why there is none. */
 static int guard_start(struct program *program)
 {
     int ends[2];

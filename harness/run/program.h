@@ -1,4 +1,5 @@
-/* Program: one command line, started, listened to and ended in time. No shell stands between. Internal to harness/run. */
+/* Program: one command line, started, listened to and ended in time. No shell stands between. Internal to
+ * harness/run. */
 #ifndef ASSAY_RUN_PROGRAM_H
 #define ASSAY_RUN_PROGRAM_H
 
@@ -20,8 +21,8 @@ struct program_request {
     void *context;
 };
 
-/* Runs it in a process group of its own, with nothing on its standard input, and waits. On success output is what it printed;
- * the caller releases it. Whatever happens, its whole group is gone afterwards, also where we are killed.
+/* Runs it in a process group of its own, with nothing on its standard input, and waits. On success output is what it
+ * printed; the caller releases it. Whatever happens, its whole group is gone afterwards, also where we are killed.
  * STATUS_UNAVAILABLE: there is no such program. STATUS_IO: it ended otherwise than with 0, printed more than
  * PROGRAM_OUTPUT_BYTES_MAXIMUM, did not end in time or was stopped; the text has the end of what it complained of. */
 enum status_code program_run(const struct program_request *request, struct text *output, struct status *error);

@@ -13,7 +13,8 @@ static void item_set(struct reading_items *items, enum reading_item item, bool v
     items->bytes[item] = valid ? bytes : 0;
 }
 
-/* What was loaded before the context's reading (on the host: OpenBLAS) is an item of its own and no part of the context. */
+/* What was loaded before the context's reading (on the host: OpenBLAS) is an item of its own and no part of the
+ * context. */
 static void context_set(struct reading_items *items, bool valid, int64_t bytes, const struct device_reading *reading,
                         bool loads_valid)
 {

@@ -1,9 +1,9 @@
 /* Reading items: what a reading of the driver or the kernel consists of, by cause. Internal to harness/run.
  *
- * The items of a reading sum to it exactly, because the last is what is left. Worked, on a GPU: 1,000 MiB used at the end of
- * a stage, 20 before our context was made, 520 when it had been made; kernels loaded since took 30 and libraries 64; 300 are
- * reserved, 34 of them blocks of workspaces: baseline 20, context 500, kernel 30, library 64, workspace 34, segment 266,
- * remainder 86. */
+ * The items of a reading sum to it exactly, because the last is what is left. Worked, on a GPU: 1,000 MiB used at the
+ * end of a stage, 20 before our context was made, 520 when it had been made; kernels loaded since took 30 and libraries
+ * 64; 300 are reserved, 34 of them blocks of workspaces: baseline 20, context 500, kernel 30, library 64, workspace 34,
+ * segment 266, remainder 86. */
 #ifndef ASSAY_RUN_READING_ITEMS_H
 #define ASSAY_RUN_READING_ITEMS_H
 
@@ -34,9 +34,9 @@ struct reading_items {
 
 enum reading_total { READING_TOTAL_DEVICE, READING_TOTAL_PROCESS };
 
-/* The items of the reading at the end of stage; context: STAGE_CONTEXT of the same replay. loads_valid: false where what was
- * loaded cannot be told from what others took meanwhile. False, and *items untouched, where the reading itself is not
- * valid. */
+/* The items of the reading at the end of stage; context: STAGE_CONTEXT of the same replay. loads_valid: false where
+ * what was loaded cannot be told from what others took meanwhile. False, and *items untouched, where the reading itself
+ * is not valid. */
 bool reading_itemise(enum reading_total total, const struct replay_stage *context, const struct replay_stage *stage,
                      bool loads_valid, struct reading_items *items);
 

@@ -1,8 +1,8 @@
 /* Run: the cases of a suite, each in a child process of its own, their verdicts, and the records of it all.
  *
  * The parent opens no device and loads no BLAS: every measurement starts in a fresh child, and a child that runs out of
- * memory, crashes, hangs or finds no device costs one row. What measures a case is a table (struct case_runner), so that
- * tests can put cases in its place that hang, crash or lie. */
+ * memory, crashes, hangs or finds no device costs one row. What measures a case is a table (struct case_runner), so
+ * that tests can put cases in its place that hang, crash or lie. */
 #ifndef ASSAY_RUN_RUN_H
 #define ASSAY_RUN_RUN_H
 
@@ -59,10 +59,11 @@ struct case_job {
 
 /* run: called in the child, with file open for writing; sends what it finds with case_send and returns; the child then
  * ends. prove: the same for the steps of a proof (case_prove.h; NULL: none can be asked for). predict: the same for
- * CASE_SEARCH_PREDICT (NULL: nothing is predicted of searches). identify: called in a child too; sends one object with kind, uuid and pci_bus_id of what job->device stands for and,
- * as far as they are known, name, threads, driver, runtime and libraries (an array of texts), with kind null where it is not
- * here, or nothing where that cannot be told (NULL: no case needs a GPU that could be locked).
- * knows_estimator: whether tolerances may name it (called in the parent; NULL: every name is accepted). */
+ * CASE_SEARCH_PREDICT (NULL: nothing is predicted of searches). identify: called in a child too; sends one object with
+ * kind, uuid and pci_bus_id of what job->device stands for and, as far as they are known, name, threads, driver,
+ * runtime and libraries (an array of texts), with kind null where it is not here, or nothing where that cannot be told
+ * (NULL: no case needs a GPU that could be locked). knows_estimator: whether tolerances may name it (called in the
+ * parent; NULL: every name is accepted). */
 struct case_runner {
     void (*run)(void *context, const struct case_job *job, int file);
     void (*prove)(void *context, const struct case_job *job, int file);
@@ -72,16 +73,16 @@ struct case_runner {
     void *context;
 };
 
-/* Sends an object to the parent; its members join the case line there, later ones over earlier ones. What was sent stays
- * in the record whatever becomes of the child. The members are those of a case line (docs/FORMAT.md) but for type, id,
- * identity, attempt, duration_s and verdicts, which are the parent's. STATUS_IO: the parent is gone. */
+/* Sends an object to the parent; its members join the case line there, later ones over earlier ones. What was sent
+ * stays in the record whatever becomes of the child. The members are those of a case line (docs/FORMAT.md) but for
+ * type, id, identity, attempt, duration_s and verdicts, which are the parent's. STATUS_IO: the parent is gone. */
 enum status_code case_send(int file, const struct json *object, struct status *error);
 
 /* The runner that measures: configuration, skeleton, tape, replay on the device. */
 extern const struct case_runner case_runner_measure;
 
-/* Told as things happen; each may be NULL. done counts ended attempts of total. tried: of a case that looks for its batch, before each
- * try. warned: one line, before the first case. */
+/* Told as things happen; each may be NULL. done counts ended attempts of total. tried: of a case that looks for its
+ * batch, before each try. warned: one line, before the first case. */
 struct run_progress {
     void *context;
     void (*warned)(void *context, const char *text);
@@ -102,8 +103,9 @@ struct run_options {
     const char *lock_folder;   /* of the locks of GPUs; NULL: device_lock_folder() */
     const char *catalogue_dir; /* models/catalogue */
     /* Constants of the device (harness/record/constants.h): those that were asked for, which must be of its kind,
-     * name and threads, but on meta; else those found for it under reference_dir. Both NULL: none. Where they were measured
-     * under something else (constants_mismatch), that is warned of and recorded, and nothing is judged by them. */
+     * name and threads, but on meta; else those found for it under reference_dir. Both NULL: none. Where they were
+     * measured under something else (constants_mismatch), that is warned of and recorded, and nothing is judged by
+     * them. */
     const struct constants *constants;
     const char *reference_dir; /* results/reference */
     const char *version;       /* of the program */
@@ -123,17 +125,18 @@ struct run_result {
     bool interrupted; /* by SIGINT, SIGTERM or SIGHUP: children were ended, finished records stay */
 };
 
-/* STATUS_INVALID with "FILE:LINE:COLUMN: cause; remedy" where a tolerance of the suite names an estimator that the runner
- * does not know. */
+/* STATUS_INVALID with "FILE:LINE:COLUMN: cause; remedy" where a tolerance of the suite names an estimator that the
+ * runner does not know. */
 enum status_code suite_tolerances_check(const struct suite *suite, const struct case_runner *runner,
                                         struct status *error);
 
-/* Runs the selected cases. Appends a run line, the ids of what was selected, a case line per attempt as they end, an end line. SIGINT, SIGTERM and SIGHUP
- * are taken by the run while it lasts, unless they are ignored. The GPUs that its cases stand on are locked against other
- * runs for as long (docs/decisions/0011). Call it from a process with one thread.
- * STATUS_INVALID (exit 2): no case matches the filter, a tolerance names an unknown estimator, jobs out of range, a proof on devices that are shared, constants
- * are of another device; nothing has been written then. STATUS_DEVICE (exit 3): another run has a GPU, or the run was interrupted while it waited for it;
- * nothing has been written then either. STATUS_IO (exit 2): the folder cannot be written, or the disk is full: what was written before
+/* Runs the selected cases. Appends a run line, the ids of what was selected, a case line per attempt as they end, an
+ * end line. SIGINT, SIGTERM and SIGHUP are taken by the run while it lasts, unless they are ignored. The GPUs that its
+ * cases stand on are locked against other runs for as long (docs/decisions/0011). Call it from a process with one
+ * thread. STATUS_INVALID (exit 2): no case matches the filter, a tolerance names an unknown estimator, jobs out of
+ * range, a proof on devices that are shared, constants are of another device; nothing has been written then.
+ * STATUS_DEVICE (exit 3): another run has a GPU, or the run was interrupted while it waited for it; nothing has been
+ * written then either. STATUS_IO (exit 2): the folder cannot be written, or the disk is full: what was written before
  * stays readable. */
 enum status_code run_suite(const struct run_options *options, struct run_result *result, struct status *error);
 

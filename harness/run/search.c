@@ -1,4 +1,5 @@
-/* Search, the parent's side: which try is next, and what is asked of replay. What comes of it is written by search_line.c. */
+/* Search, the parent's side: which try is next, and what is asked of replay. What comes of it is written by
+ * search_line.c. */
 #include "harness/run/search.h"
 
 #include <stdio.h>

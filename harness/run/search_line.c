@@ -30,7 +30,8 @@ static struct json *prediction_of(const struct search *search, int index)
     return runs != NULL ? json_share(runs) : json_null_new();
 }
 
-/* Whether a figure is off what the suite allows. What it expects is said of the batch that is found, and of no other. */
+/* Whether a figure is off what the suite allows. What it expects is said of the batch that is found, and of no
+ * other. */
 static bool is_off(const struct json *line)
 {
     const struct json *verdicts = json_get(line, "verdicts");

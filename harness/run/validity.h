@@ -1,7 +1,7 @@
 /* Validity: whether something disturbed the readings of a case. Internal to harness/run.
  *
- * It never changes a figure; it says in a sentence why what the driver or the kernel counted may not be this case's. What
- * could not be looked at is no reason. docs/decisions/0010 says what counts. */
+ * It never changes a figure; it says in a sentence why what the driver or the kernel counted may not be this case's.
+ * What could not be looked at is no reason. docs/decisions/0010 says what counts. */
 #ifndef ASSAY_RUN_VALIDITY_H
 #define ASSAY_RUN_VALIDITY_H
 

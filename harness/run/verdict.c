@@ -101,8 +101,8 @@ static const char note_invalid[] = "the row is invalid";
 static const char note_calibrated[] = "the case calibrated the constants";
 
 /* Why the figures of a line are not judged on a quantity that driver or kernel count: something else may have falsified
- * the reading, the prediction was made from this very case, or it was made with constants that hold for something else (they
- * are in those figures that replay has as its own). NULL: they may be. */
+ * the reading, the prediction was made from this very case, or it was made with constants that hold for something else
+ * (they are in those figures that replay has as its own). NULL: they may be. */
 static const char *quantity_note(const struct json *line, const char *estimator, enum quantity quantity, bool own)
 {
     if (!quantity_is_reading(quantity)) {

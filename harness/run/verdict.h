@@ -1,7 +1,7 @@
 /* Verdicts: predictions held against the measurement of a case. Internal to harness/run.
  *
- * An estimator is compared on every quantity that it predicts, and judged where the suite gives a tolerance. The error is
- * predicted - measured, and relative to the measurement: predicting 90 of 100 bytes is -10 %. */
+ * An estimator is compared on every quantity that it predicts, and judged where the suite gives a tolerance. The error
+ * is predicted - measured, and relative to the measurement: predicting 90 of 100 bytes is -10 %. */
 #ifndef ASSAY_RUN_VERDICT_H
 #define ASSAY_RUN_VERDICT_H
 

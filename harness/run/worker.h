@@ -1,5 +1,5 @@
-/* Worker: one attempt at a case, which is one child, or several one after the other: those of a search for its batch (search.h) and
- * of a proof (proof.h). Internal to harness/run. */
+/* Worker: one attempt at a case, which is one child, or several one after the other: those of a search for its batch
+ * (search.h) and of a proof (proof.h). Internal to harness/run. */
 #ifndef ASSAY_RUN_WORKER_H
 #define ASSAY_RUN_WORKER_H
 
@@ -28,8 +28,8 @@ struct worker_means {
 enum status_code worker_start(struct worker *worker, const struct case_job *job, const struct worker_means *means,
                               struct status *error);
 
-/* The child has ended: the next one is started, or the attempt is over, and *line its case line, which the caller releases; NULL: it
- * goes on. STATUS_IO, STATUS_OUT_OF_MEMORY. */
+/* The child has ended: the next one is started, or the attempt is over, and *line its case line, which the caller
+ * releases; NULL: it goes on. STATUS_IO, STATUS_OUT_OF_MEMORY. */
 enum status_code worker_go_on(struct worker *worker, const struct worker_means *means, struct json **line,
                               enum case_status *status, struct status *error);
 

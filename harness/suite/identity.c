@@ -120,8 +120,8 @@ static void id_model(const char *model, struct text *id)
 }
 
 /* How an axis is spelled in an id, in the order of the id; '%' stands for the value. Mode and precision always are, the
- * others where they differ from the default of the mode, but for those that say always. What is recent is left out of the
- * JSON of an identity, too, where it does not differ. */
+ * others where they differ from the default of the mode, but for those that say always. What is recent is left out of
+ * the JSON of an identity, too, where it does not differ. */
 static const struct {
     enum axis axis;
     const char *spelling;

@@ -36,8 +36,8 @@ bool identity_has(const struct identity *identity, enum axis axis);
 
 enum { IDENTITY_VALUE_BYTES = 24 };
 
-/* The value of an axis as a suite would spell it ("8", "adamw-fused", "true"); NULL: nothing is said (place, checkpoint). buffer
- * may be used for the result. */
+/* The value of an axis as a suite would spell it ("8", "adamw-fused", "true"); NULL: nothing is said (place,
+ * checkpoint). buffer may be used for the result. */
 const char *identity_value(const struct identity *identity, enum axis axis, char buffer[IDENTITY_VALUE_BYTES]);
 
 /* Appends the id of the case: "gpt2/train/float32/b8/s128/adamw-fused". What has its usual value (sdpa, one
@@ -45,8 +45,8 @@ const char *identity_value(const struct identity *identity, enum axis axis, char
  * characters outside [A-Za-z0-9._/-] is spelled with '-' for them and a hash of the whole name after it. */
 void identity_id(const struct identity *identity, struct text *id);
 
-/* {"model": ..., "mode": ..., ...} with all axes, but those that records had not before 1.5 and that have their usual value: so cases
- * are the same as in older records. NULL where memory ran out. */
+/* {"model": ..., "mode": ..., ...} with all axes, but those that records had not before 1.5 and that have their usual
+ * value: so cases are the same as in older records. NULL where memory ran out. */
 struct json *identity_json(const struct identity *identity);
 
 #endif

@@ -89,7 +89,8 @@ static const char *value_text(const struct node *node, enum axis axis)
                               : workload_alias((enum workload_field)((int)axis - (int)AXIS_MODE), node->text);
 }
 
-/* The same, so that it outlives the file: texts are part of cases, all other words are the program's. NULL where memory ran out. */
+/* The same, so that it outlives the file: texts are part of cases, all other words are the program's. NULL where memory
+ * ran out. */
 static const char *value_keep(struct expansion *expansion, const struct node *node, enum axis axis)
 {
     const char *text = value_text(node, axis);

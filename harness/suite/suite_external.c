@@ -1,5 +1,5 @@
-/* External estimators of a suite: what the file says of them, and the words of their commands for a case. Nothing is started
- * here: that is harness/run. */
+/* External estimators of a suite: what the file says of them, and the words of their commands for a case. Nothing is
+ * started here: that is harness/run. */
 #include "harness/suite/suite_external.h"
 
 #include <string.h>
@@ -35,8 +35,9 @@ static bool placeholder_is_config(const char *name, size_t length)
     return length == 6 && strncmp(name, "config", 6) == 0;
 }
 
-/* The next placeholder from *text on: its name and length; *text is then behind it. What stands before it goes to plain (may
- * be NULL), doubled braces as one. NULL: there is none, and all went to plain. length is -1 where a brace stands alone. */
+/* The next placeholder from *text on: its name and length; *text is then behind it. What stands before it goes to plain
+ * (may be NULL), doubled braces as one. NULL: there is none, and all went to plain. length is -1 where a brace stands
+ * alone. */
 static const char *placeholder_next(const char **text, int *length, struct text *plain)
 {
     const char *byte = *text;

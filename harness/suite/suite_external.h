@@ -41,8 +41,8 @@ enum status_code suite_externals_read(const struct yaml_tree *tree, const struct
 /* Whether it has something to say about the case: its mode is one of them, and each placeholder has a value there. */
 bool suite_external_applies(const struct suite_external *external, const struct identity *identity);
 
-/* One word of the command with its placeholders replaced: {model}, {config} (config_path) and the axes by their names; {{ and
- * }} are braces. Only for an identity to which it applies. */
+/* One word of the command with its placeholders replaced: {model}, {config} (config_path) and the axes by their names;
+ * {{ and }} are braces. Only for an identity to which it applies. */
 void suite_external_word(const char *word, const struct identity *identity, const char *config_path, struct text *text);
 
 /* Whether the command asks for {placeholder}: "config", "model" or another axis. */

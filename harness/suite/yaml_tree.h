@@ -1,9 +1,9 @@
 /* YAML tree: one YAML file as nodes that know where they stand. The one door to libyaml.
  *
- * What comes out is smaller than YAML: scalars, lists and maps whose keys are plain scalars. A scalar is text; nothing is
- * converted here. Refused, each with its position and the remedy: an empty file, a second document, tags, merge keys,
- * duplicate keys and anchors, keys that are not scalars, zero bytes, files beyond 1 MiB, nesting beyond 16, more than
- * 100000 values (an alias counts as everything it stands for), more than 1000 keys in one map. */
+ * What comes out is smaller than YAML: scalars, lists and maps whose keys are plain scalars. A scalar is text; nothing
+ * is converted here. Refused, each with its position and the remedy: an empty file, a second document, tags, merge
+ * keys, duplicate keys and anchors, keys that are not scalars, zero bytes, files beyond 1 MiB, nesting beyond 16, more
+ * than 100000 values (an alias counts as everything it stands for), more than 1000 keys in one map. */
 #ifndef ASSAY_SUITE_YAML_TREE_H
 #define ASSAY_SUITE_YAML_TREE_H
 
@@ -41,8 +41,8 @@ struct yaml_tree {
 /* STATUS_INVALID with its place, what is wrong and what would be right, also where the file cannot be read. */
 enum status_code yaml_tree_read_file(const char *path, struct yaml_tree *tree, struct status *error);
 
-/* The same from memory; name stands for the file in messages. "": what is wrong has no place, because nobody has seen the
- * text. */
+/* The same from memory; name stands for the file in messages. "": what is wrong has no place, because nobody has seen
+ * the text. */
 enum status_code yaml_tree_read_text(const char *name, const char *text, size_t length, struct yaml_tree *tree,
                                      struct status *error);
 

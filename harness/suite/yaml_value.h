@@ -42,7 +42,8 @@ enum { WORD_LENGTH_MAXIMUM = 64 };
  * shells take as it is. */
 bool text_is_word(const char *text);
 
-/* As node_text, with line breaks allowed: they and the spaces around them become one space. The text is made in arena. */
+/* As node_text, with line breaks allowed: they and the spaces around them become one space. The text is made in
+ * arena. */
 enum status_code node_words(const struct yaml_tree *tree, const struct node *node, const char *what,
                             struct arena *arena, const char **text, struct status *error);
 

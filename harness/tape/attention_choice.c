@@ -1,5 +1,5 @@
-/* Attention choice: the table behind attention_choice.h, one rule for each backend. What a backend then allocates stands in
- * op_attention.c and op_attention_math.c. */
+/* Attention choice: the table behind attention_choice.h, one rule for each backend. What a backend then allocates
+ * stands in op_attention.c and op_attention_math.c. */
 #include "harness/tape/attention_choice.h"
 
 #include <stddef.h>
@@ -39,8 +39,8 @@ static bool cudnn_accepts(int capability, const struct attention_case *attention
            !(attention->rows == 1 && attention->dropped) && !attention->mask_learns && heads_fit(attention);
 }
 
-/* check_requires_grad_and_head_dim_gt192_constraints_on_sm86_89_or_120: the backward kernel wants more shared memory than
- * those GPUs have. */
+/* check_requires_grad_and_head_dim_gt192_constraints_on_sm86_89_or_120: the backward kernel wants more shared memory
+ * than those GPUs have. */
 static bool flash_backward_fits(int capability, const struct attention_case *attention)
 {
     bool small = capability == 86 || capability == 87 || capability == 89 || capability >= 120;

@@ -1,8 +1,8 @@
 /* Which kernel PyTorch 2.11 computes scaled dot product attention with, and so what it keeps and what scratch it takes.
  *
  * A pure function of the call and of the GPU's compute capability: the rules of aten/src/ATen/native/transformers/cuda/
- * sdp_utils.cpp (select_sdp_backend) with the cuDNN 9.19 that PyTorch's wheels bring. The rules were read in the headers
- * of the wheel and held against its own compiled dispatcher, asked for every combination on pretended devices
+ * sdp_utils.cpp (select_sdp_backend) with the cuDNN 9.19 that PyTorch's wheels bring. The rules were read in the
+ * headers of the wheel and held against its own compiled dispatcher, asked for every combination on pretended devices
  * (peers/pytorch/attention_choice.py). Nothing here knows a tape. */
 #ifndef ASSAY_TAPE_ATTENTION_CHOICE_H
 #define ASSAY_TAPE_ATTENTION_CHOICE_H
@@ -28,8 +28,8 @@ enum attention_backend {
 #undef ATTENTION_BACKEND_ENUM
 };
 
-/* One call. q [batch, heads, rows, width], k [batch, groups, columns, width], v [batch, groups, columns, value_width], at
- * least one row and column. */
+/* One call. q [batch, heads, rows, width], k [batch, groups, columns, width], v [batch, groups, columns, value_width],
+ * at least one row and column. */
 struct attention_case {
     enum dtype dtype; /* of q, k and v, floating */
     int64_t heads, groups, width, value_width, rows, columns;

@@ -1,8 +1,8 @@
 /* Which batch normalisation PyTorch 2.11 runs, and so whether mean and deviation are left behind.
  *
  * A pure function of the call: the rules of _select_batch_norm_backend, as its compiled dispatcher told them
- * (peers/pytorch/batchnorm_choice.py). In training every one of them keeps both for the backward pass. In evaluation cuDNN makes
- * neither, nor does the host; PyTorch's own kernel for GPUs makes both. Nothing here knows a tape. */
+ * (peers/pytorch/batchnorm_choice.py). In training every one of them keeps both for the backward pass. In evaluation
+ * cuDNN makes neither, nor does the host; PyTorch's own kernel for GPUs makes both. Nothing here knows a tape. */
 #ifndef ASSAY_TAPE_BATCHNORM_CHOICE_H
 #define ASSAY_TAPE_BATCHNORM_CHOICE_H
 

@@ -31,8 +31,9 @@ struct tape_form {
     bool unplaced; /* storages do not tell their modules */
 };
 
-/* How far cycles may go without building a turn, as far as that is known. Empty at first. A tape whose turns turn out otherwise
- * than was foreseen has failed with `broken`, and the bounds say where; building it again with them gets further. */
+/* How far cycles may go without building a turn, as far as that is known. Empty at first. A tape whose turns turn out
+ * otherwise than was foreseen has failed with `broken`, and the bounds say where; building it again with them gets
+ * further. */
 enum { CYCLE_BOUNDS_MAXIMUM = 256 };
 
 struct cycle_bounds {
@@ -66,8 +67,8 @@ bool tape_gradients_enabled(const struct tape *tape);
 /* Whether it is for a GPU, where libraries choose otherwise than for a host. */
 bool tape_targets_gpu(const struct tape *tape);
 
-/* Autocast as torch.autocast("cuda"): products in dtype, norms and losses in float32; casts of parameters are kept until
- * it is closed. */
+/* Autocast as torch.autocast("cuda"): products in dtype, norms and losses in float32; casts of parameters are kept
+ * until it is closed. */
 void tape_autocast_open(struct tape *tape, enum dtype dtype);
 void tape_autocast_close(struct tape *tape);
 
@@ -80,10 +81,11 @@ void tape_autocast_close(struct tape *tape);
  *         step += passed, and whatever else counts turns
  *     }
  *
- * Turns are compared in laps: as many as it takes until sizes that are rounded up are in step again, or the loop's own period.
- * Where three laps do the same and their sizes grow evenly, the last one is repeated, the values that it left alive become those
- * that the last repetition leaves, and the lap after it is built and held against what was foreseen (struct cycle_bounds). Only
- * values know sizes: what the loop has noted of lengths elsewhere it must bring up to date itself. */
+ * Turns are compared in laps: as many as it takes until sizes that are rounded up are in step again, or the loop's own
+ * period. Where three laps do the same and their sizes grow evenly, the last one is repeated, the values that it left
+ * alive become those that the last repetition leaves, and the lap after it is built and held against what was foreseen
+ * (struct cycle_bounds). Only values know sizes: what the loop has noted of lengths elsewhere it must bring up to date
+ * itself. */
 struct tape_cycle {
     struct tape *tape;
     int number;
@@ -100,19 +102,20 @@ struct tape_cycle {
 };
 
 struct tape_cycle tape_cycle_open(struct tape *tape, int64_t period);
-/* A turn was taken. left: how many are to come that are like it, as far as the caller knows. Returns how many of them are
- * passed over. */
+/* A turn was taken. left: how many are to come that are like it, as far as the caller knows. Returns how many of them
+ * are passed over. */
 int64_t tape_cycle_turn(struct tape_cycle *cycle, int64_t left);
 
-/* -- modules; nothing where the tape does not tell them. What is taken from here on is taken by the module with this path (copied). Returns the one before, to be given to
- * tape_module_close. A backward function takes for the module that its operation was in. */
+/* -- modules; nothing where the tape does not tell them. What is taken from here on is taken by the module with this
+ * path (copied). Returns the one before, to be given to tape_module_close. A backward function takes for the module
+ * that its operation was in. */
 const char *tape_module_open(struct tape *tape, const char *path);
 void tape_module_close(struct tape *tape, const char *before);
 
-/* -- places (place.c): where storages lie, if there is more than one memory. Without these calls everything lies in place 0; the
- * first tape_place comes before the first operation.
- * What an operation takes lies where the things lie that it reads; reading from two places is an error, as in PyTorch. What
- * is made of nothing, and the workspace of a product, lie in the tape's own place. */
+/* -- places (place.c): where storages lie, if there is more than one memory. Without these calls everything lies in
+ * place 0; the first tape_place comes before the first operation.
+ * What an operation takes lies where the things lie that it reads; reading from two places is an error, as in PyTorch.
+ * What is made of nothing, and the workspace of a product, lie in the tape's own place. */
 int tape_place(struct tape *tape, int place); /* the tape's own place from here on; returns the one before */
 int tape_place_now(const struct tape *tape);
 int value_place(const struct tape *tape, const struct value *value); /* -1 for NULL */
@@ -151,16 +154,16 @@ struct value *tape_causal_mask_at(struct tape *tape, enum dtype dtype, int64_t b
 /* Bool [B, 1, S, S]: where seen (i64 [B, S]) is not 0 and, with causal, not after the row. */
 struct value *tape_attention_mask(struct tape *tape, struct value *seen, bool causal);
 
-/* i64 [rows, columns]: in which bucket the distance of a column from row first + r is, of count buckets for distances up to
- * farthest; both: in both directions, else later columns are at distance 0. */
+/* i64 [rows, columns]: in which bucket the distance of a column from row first + r is, of count buckets for distances
+ * up to farthest; both: in both directions, else later columns are at distance 0. */
 struct bucket_span {
     int64_t rows, columns, first, count, farthest;
     bool both;
 };
 struct value *tape_position_buckets(struct tape *tape, const struct bucket_span *span);
 
-/* Bool [batch, 1, rows, columns]: row r is position first + r of the columns and sees itself and window - 1 before it, of
- * those only where seen (i64 [batch, columns], NULL: everywhere) is not 0. */
+/* Bool [batch, 1, rows, columns]: row r is position first + r of the columns and sees itself and window - 1 before it,
+ * of those only where seen (i64 [batch, columns], NULL: everywhere) is not 0. */
 struct mask_span {
     int64_t batch, rows, columns, first, window;
 };
@@ -188,7 +191,8 @@ struct value *tape_divide_(struct tape *tape, struct value *a, struct value *b);
 struct value *tape_relu_(struct tape *tape, struct value *a);
 struct value *tape_dropout(struct tape *tape, struct value *a, double probability); /* a itself where it does not act */
 struct value *tape_cast(struct tape *tape, struct value *a, enum dtype dtype); /* a itself where it has the dtype */
-/* T5's clamp: infinite elements become 1000 less than the largest number of the dtype, and with them what is beyond that. */
+/* T5's clamp: infinite elements become 1000 less than the largest number of the dtype, and with them what is beyond
+ * that. */
 struct value *tape_clamp_infinite(struct tape *tape, struct value *a);
 /* torch.where: a where condition (bool, of the same rank) is true, else the lowest finite number of the dtype of a. */
 struct value *tape_where_lowest(struct tape *tape, struct value *condition, struct value *a);
@@ -197,8 +201,8 @@ struct value *tape_where_lowest(struct tape *tape, struct value *condition, stru
 struct value *tape_transpose(struct tape *tape, struct value *a, int dimension, int other);
 struct value *tape_slice(struct tape *tape, struct value *a, int dimension, int64_t first, int64_t count);
 struct value *tape_select(struct tape *tape, struct value *a, int dimension, int64_t index); /* drops the dimension */
-/* a at one place of a dimension, which stays as size 1: a[:, [index]], a copy. The list is a tensor on the device, which
- * the graph keeps. */
+/* a at one place of a dimension, which stays as size 1: a[:, [index]], a copy. The list is a tensor on the device,
+ * which the graph keeps. */
 struct value *tape_index(struct tape *tape, struct value *a, int dimension, int64_t index);
 struct value *tape_expand(struct tape *tape, struct value *a, int rank, const int64_t *size);
 void tape_split(struct tape *tape, struct value *a, int dimension, int count, struct value **parts);
@@ -244,8 +248,8 @@ struct value *tape_biased_product(struct tape *tape, struct value *bias, struct 
                                   double factor);
 struct value *tape_convolution(struct tape *tape, struct value *a, struct value *weight, struct value *bias,
                                int64_t stride, int64_t padding);
-/* The same where filters see a group of the channels, or the image's channels lie last in memory, as those of the result
- * then do. */
+/* The same where filters see a group of the channels, or the image's channels lie last in memory, as those of the
+ * result then do. */
 struct value *tape_convolution_grouped(struct tape *tape, struct value *a, struct value *weight, struct value *bias,
                                        int64_t stride, int64_t padding, int64_t groups);
 struct value *tape_max_pool(struct tape *tape, struct value *a, int64_t kernel, int64_t stride, int64_t padding);
@@ -258,15 +262,16 @@ struct attention_settings {
     bool causal;    /* not together with a mask */
     bool native;    /* our own kernel, whatever the target */
     bool
-        heads_first; /* q was made head by head, as a concatenation makes it: cuDNN's and flash's output is stored alike */
+        /* q was made head by head, as a concatenation makes it: cuDNN's and flash's output is stored alike */
+        heads_first;
     bool broadcast; /* PyTorch is not told that fewer key heads are groups (enable_gqa), and so takes its math form */
-    /* [B or 1, 1 or a, S or 1, T], bool (true: may look) or numbers to be added; NULL: none. A bool mask is converted by every
-     * call and kept for the backward pass, as in PyTorch. Numbers may want a gradient. */
+    /* [B or 1, 1 or a, S or 1, T], bool (true: may look) or numbers to be added; NULL: none. A bool mask is converted
+     * by every call and kept for the backward pass, as in PyTorch. Numbers may want a gradient. */
     struct value *mask;
 };
 
-/* q [B, a, S, D], k [B, g, T, D], v [B, g, T, E] -> [B, a, S, E], stored as [B, S, a, E] by all kernels but math, as long as
- * heads_first does not say otherwise. */
+/* q [B, a, S, D], k [B, g, T, D], v [B, g, T, E] -> [B, a, S, E], stored as [B, S, a, E] by all kernels but math, as
+ * long as heads_first does not say otherwise. */
 struct value *tape_attention(struct tape *tape, struct value *q, struct value *k, struct value *v,
                              const struct attention_settings *settings);
 /* A bool mask as numbers to be added, in that dtype: 0 where it is true, else the lowest finite number. */
@@ -279,7 +284,8 @@ struct value *tape_repeat_heads(struct tape *tape, struct value *a, int64_t head
 struct value *tape_rows(struct tape *tape, struct value *a, struct value *ids);
 /* i64 [m], each in [0, bound) -> the same, rising, and where each was. */
 struct value *tape_sort_ids(struct tape *tape, struct value *ids, int64_t bound, struct value **places);
-/* Sorted ids -> i32 [groups]: how many are of each group or of one before it. Its temporaries belong to the open frame. */
+/* Sorted ids -> i32 [groups]: how many are of each group or of one before it. Its temporaries belong to the open
+ * frame. */
 struct value *tape_group_ends(struct tape *tape, struct value *ids, int64_t groups);
 /* places i64 [m], each of 0 to m - 1 once -> where each number stands. */
 struct value *tape_inverse_places(struct tape *tape, struct value *places);
@@ -291,8 +297,8 @@ struct value *tape_grouped_linear(struct tape *tape, struct value *a, struct val
 struct value *tape_argmax(struct tape *tape, struct value *a); /* [.., n] -> i64 [..] */
 /* a where hidden (bool, of its shape) is false, else number. */
 struct value *tape_masked_fill(struct tape *tape, struct value *a, struct value *hidden, double number);
-/* scores [n, groups * m] -> bool: true outside of the `active` groups of columns that score highest, by the sum of their
- * `best` largest elements, 1 or 2. */
+/* scores [n, groups * m] -> bool: true outside of the `active` groups of columns that score highest, by the sum of
+ * their `best` largest elements, 1 or 2. */
 struct value *tape_group_limit(struct tape *tape, struct value *scores, int64_t groups, int64_t active, int64_t best);
 /* a [n, m] at ids, i64 [n, k], which differ in a row: torch.gather along the last dimension. */
 struct value *tape_pick(struct tape *tape, struct value *a, struct value *ids);
@@ -302,7 +308,8 @@ struct value *tape_log_softmax(struct tape *tape, struct value *a);       /* ove
 void tape_add_number_(struct tape *tape, struct value *a, double number); /* in place */
 /* place [G, N, C] = a [G, R, C] at ids, i64 [G, N, C] or [G, N, 1]: torch.gather along the second dimension. */
 void tape_gather_into(struct tape *tape, struct value *a, struct value *ids, struct value *place);
-/* ids i64 [.., T], dense: where an id is not excluded, the number of such in its row up to it, plus shift; else otherwise. */
+/* ids i64 [.., T], dense: where an id is not excluded, the number of such in its row up to it, plus shift; else
+ * otherwise. */
 struct value *tape_token_positions(struct tape *tape, struct value *ids, int64_t excluded, int64_t shift,
                                    int64_t otherwise);
 struct value *tape_quotient(struct tape *tape, struct value *a, int64_t divisor); /* of i64, rounded down */
@@ -310,8 +317,8 @@ struct value *tape_remainder(struct tape *tape, struct value *a, int64_t divisor
 
 /* -- loss: logits [N, C], targets i64 [N]; the mean; rows with target -100 do not count */
 struct value *tape_cross_entropy(struct tape *tape, struct value *logits, struct value *targets);
-/* The same number (0 where no row counts), but the logits become its gradient at once: they are not to be read by anything
- * after, nor kept by what made them. */
+/* The same number (0 where no row counts), but the logits become its gradient at once: they are not to be read by
+ * anything after, nor kept by what made them. */
 struct value *tape_cross_entropy_fused(struct tape *tape, struct value *logits, struct value *targets);
 
 /* -- checkpointing: the block's graph is recorded, but of what it would save only the places are kept, and the input.
@@ -332,8 +339,8 @@ void tape_backward(struct tape *tape, struct value *loss);
 /* The losses of all backward passes so far have lost their names, and with them their graphs go: what functions keep as
  * attributes of their own (those of bitsandbytes) lives until here. */
 void tape_graphs_end(struct tape *tape);
-/* value.requires_grad_() of a result without a graph: it becomes a leaf and is held, with the gradient that it is given,
- * until tape_leaf_end. Nothing happens where it has a graph. NULL is accepted by both. */
+/* value.requires_grad_() of a result without a graph: it becomes a leaf and is held, with the gradient that it is
+ * given, until tape_leaf_end. Nothing happens where it has a graph. NULL is accepted by both. */
 void tape_leaf_begin(struct tape *tape, struct value *value);
 void tape_leaf_end(struct tape *tape, struct value *value);
 struct value *tape_gradient(struct value *leaf); /* NULL: none */

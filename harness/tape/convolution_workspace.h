@@ -1,15 +1,17 @@
-/* How much scratch memory a convolution is given while it runs. Who takes it is op_image.c; our own kernels do with any size.
+/* How much scratch memory a convolution is given while it runs. Who takes it is op_image.c; our own kernels do with any
+ * size.
  *
- * On sm_90 it is what cuDNN 9.19 takes for PyTorch 2.11, as a rule that was found in 232 convolutions of the ResNets on an
- * H100 and holds for 16 bits and for float32 that is rounded to TF32. Tensor cores want channels last in memory, and images
- * of PyTorch have them first. So image, weight and result are laid out anew, beside 16 bytes:
+ * On sm_90 it is what cuDNN 9.19 takes for PyTorch 2.11, as a rule that was found in 232 convolutions of the ResNets on
+ * an H100 and holds for 16 bits and for float32 that is rounded to TF32. Tensor cores want channels last in memory, and
+ * images of PyTorch have them first. So image, weight and result are laid out anew, beside 16 bytes:
  *
  *     image   its bytes; in 16 bits the channels are filled up to a multiple of 8, which are 16 bytes
- *     weight  its bytes, its channels filled up in the same way; none where it lies so already (kernel 1, no filling up)
+ *     weight  its bytes, its channels filled up in the same way; none where it lies so already (kernel 1, no filling
+ *             up)
  *     result  its bytes
  *
- * A window of one pixel (kernel 1, stride 1, no padding) is a product of matrices for each image, as they lie, where the rows
- * of these begin at whole vectors of memory:
+ * A window of one pixel (kernel 1, stride 1, no padding) is a product of matrices for each image, as they lie, where
+ * the rows of these begin at whole vectors of memory:
  *
  *     forward, image  nothing, where the bytes of one plane of pixels are a multiple of 8
  *     weight          a float32 gradient for each image, to be added up, where they are a multiple of 16
@@ -23,16 +25,17 @@
  *
  *     products  1 MiB, for cuBLAS
  *     columns   images * channels * kernel^2 * result pixels elements: the matrix of pixel columns, in the dtype of the
- *               image, in float32 for CONVOLUTION_BACKWARD_INPUT. None for windows of one pixel, where the image is that
- *               matrix
- *     sums      filters * channels * kernel^2 float32, to multiples of 256 bytes: CONVOLUTION_BACKWARD_WEIGHT in 16 bits,
- *               which adds images up in float32 and rounds once
+ *               image, in float32 for CONVOLUTION_BACKWARD_INPUT. None for windows of one pixel, where the image is
+ *               that matrix
+ *     sums      filters * channels * kernel^2 float32, to multiples of 256 bytes: CONVOLUTION_BACKWARD_WEIGHT in 16
+ *               bits, which adds images up in float32 and rounds once
  *
- * Worked: 8 images of 64 x 56 x 56, 64 filters of 3 x 3, padding 1, bfloat16. On sm_90 image and result are 3,211,264 bytes
- * each and the weight 73,728: 6,496,272. The first convolution of ResNet-50, 8 images of 3 x 224 x 224, 64 filters of 7 x 7,
- * stride 2: 8 channels of image 6,422,528, of weight 50,176, result 12,845,056: 19,317,776.
- * By our own formula the former: columns 8 * 64 * 9 * 3,136 * 2 = 28,901,376 bytes; forward 29,949,952. Towards the image
- * 1,048,576 + 57,802,752 = 58,851,328. Towards the weight, with sums of 64 * 64 * 9 * 4 = 147,456 bytes, 30,097,408. */
+ * Worked: 8 images of 64 x 56 x 56, 64 filters of 3 x 3, padding 1, bfloat16. On sm_90 image and result are 3,211,264
+ * bytes each and the weight 73,728: 6,496,272. The first convolution of ResNet-50, 8 images of 3 x 224 x 224, 64
+ * filters of 7 x 7, stride 2: 8 channels of image 6,422,528, of weight 50,176, result 12,845,056: 19,317,776.
+ * By our own formula the former: columns 8 * 64 * 9 * 3,136 * 2 = 28,901,376 bytes; forward 29,949,952. Towards the
+ * image 1,048,576 + 57,802,752 = 58,851,328. Towards the weight, with sums of 64 * 64 * 9 * 4 = 147,456 bytes,
+ * 30,097,408. */
 #ifndef ASSAY_TAPE_CONVOLUTION_WORKSPACE_H
 #define ASSAY_TAPE_CONVOLUTION_WORKSPACE_H
 
@@ -50,8 +53,8 @@ struct convolution_shape {
     bool tf32_allowed; /* of float32 */
 };
 
-/* In bytes; 0 where none is taken. opcode: one of the three convolutions. Sizes beyond 63 bits end at INT64_MAX, by our own
- * formula at the most that the target gives. */
+/* In bytes; 0 where none is taken. opcode: one of the three convolutions. Sizes beyond 63 bits end at INT64_MAX, by our
+ * own formula at the most that the target gives. */
 int64_t convolution_workspace_bytes(const struct target *target, enum opcode opcode,
                                     const struct convolution_shape *shape);
 

@@ -1,6 +1,6 @@
 /* Cycles: when the turns of a loop are so alike that the rest of them need not be built. Whether laps are alike is
- * lap_compare.c's; here are the leap over the rest and what becomes of the values. It proves nothing about a model's code: a
- * leap is held against the lap that is built behind it, and tests hold whole tapes against recorded ones. */
+ * lap_compare.c's; here are the leap over the rest and what becomes of the values. It proves nothing about a model's
+ * code: a leap is held against the lap that is built behind it, and tests hold whole tapes against recorded ones. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* The table of GPUs: data, and the reading of names. No driver is asked, and no figure stands here without its source. */
+/* The table of GPUs: data, and the reading of names. No driver is asked, and no figure stands here without its
+ * source. */
 #include "harness/tape/gpu_table.h"
 
 #include <ctype.h>
@@ -97,7 +98,8 @@ void gpu_memory_words(const struct gpu *gpu, struct text *text)
                 gpu->source);
 }
 
-/* Letters and digits alone, in lower case, without the words of the maker in front: "NVIDIA GeForce RTX 4090" -> "4090". */
+/* Letters and digits alone, in lower case, without the words of the maker in front: "NVIDIA GeForce RTX 4090" ->
+ * "4090". */
 static const char *name_plain(const char *name, char plain[PLAIN_BYTES])
 {
     static const char *const makers[] = {"nvidia", "amd", "instinct", "geforce", "tesla", "rtx"};
@@ -181,8 +183,8 @@ static bool sized_append(const char *name, struct text *text)
     return found;
 }
 
-/* Whether the number of the model that was typed, the first of two digits or more, is one of name's too: a 1080 Ti is no 5060 Ti,
- * however alike they look. Of a name without one: true. */
+/* Whether the number of the model that was typed, the first of two digits or more, is one of name's too: a 1080 Ti is
+ * no 5060 Ti, however alike they look. Of a name without one: true. */
 static bool has_number(const char *name, const char *typed)
 {
     static const char digits[] = "0123456789";

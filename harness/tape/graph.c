@@ -294,7 +294,8 @@ static void dependencies_count(struct tape *tape, struct queue *stack, struct no
     }
 }
 
-/* PyTorch's AccumulateGrad: the gradient itself where nobody else holds it and it lies as the leaf does, else a copy. */
+/* PyTorch's AccumulateGrad: the gradient itself where nobody else holds it and it lies as the leaf does, else a
+ * copy. */
 static void leaf_accumulate(struct tape *tape, struct value *leaf, struct value *gradient)
 {
     if (leaf->gradient != NULL) {

@@ -170,7 +170,8 @@ bool array_grow(struct tape *tape, void **array, int *capacity, int count, size_
 struct value *value_new(struct tape *tape, enum dtype dtype, const struct shape *shape, const char *label);
 struct value *value_new_in(struct tape *tape, enum category category, enum dtype dtype, const struct shape *shape,
                            const char *label);
-/* What a library takes for itself while one operation runs: a value that no operation reads, to be dropped behind it. */
+/* What a library takes for itself while one operation runs: a value that no operation reads, to be dropped behind
+ * it. */
 struct value *scratch_new(struct tape *tape, enum dtype dtype, const struct shape *shape, const char *label);
 struct value *scratch_bytes_new(struct tape *tape, int64_t bytes, const char *label);
 /* Another view of the storage of base, with base's dtype, shape, strides and offset to be changed by the caller. */
@@ -194,7 +195,8 @@ void value_belongs(struct tape *tape, struct value *value, const struct value *p
 
 /* -- recording (storage.c) */
 void event_append(struct tape *tape, enum event_kind kind, int index);
-/* A size that follows a length is rounded up to a whole multiple of so many elements: turns of a cycle differ (cycle.c). */
+/* A size that follows a length is rounded up to a whole multiple of so many elements: turns of a cycle differ
+ * (cycle.c). */
 void size_step_note(struct tape *tape, int64_t step);
 /* Appends opcode over count values: the first input_count are read. attributes may be NULL. */
 void tape_run(struct tape *tape, enum opcode opcode, const struct operation_attributes *attributes, int input_count,
@@ -209,9 +211,9 @@ struct operation_attributes attributes_i(int64_t i0, int64_t i1);
 bool places_settle(struct tape *tape, enum opcode opcode, int count, struct value *const *values);
 
 /* -- the graph (graph.c) */
-/* A node over these inputs; output becomes its result. NULL if none of them needs a gradient, gradients are off, or nothing
- * is recorded: after an error, or once a recomputed block is filled. Only then is an output missing, so that nobody has to
- * look before calling. */
+/* A node over these inputs; output becomes its result. NULL if none of them needs a gradient, gradients are off, or
+ * nothing is recorded: after an error, or once a recomputed block is filled. Only then is an output missing, so that
+ * nobody has to look before calling. */
 struct node *node_new(struct tape *tape, node_backward *backward, int input_count, struct value *const *inputs,
                       struct value *output);
 void node_output(struct node *node, struct value *output, int slot); /* a further output */
@@ -219,8 +221,8 @@ void node_output(struct node *node, struct value *output, int slot); /* a furthe
 struct value *value_share(struct tape *tape, struct value *a);
 /* Keeps value until the node has run. node NULL: nothing happens. */
 void node_save(struct tape *tape, struct node *node, int index, struct value *value);
-/* Keeps value for as long as the graph has a name (tape_graphs_end): a checkpoint does not give it up, nor does the node
- * when it has run. That of a second run of a checkpointed block goes with that run. node NULL: nothing happens. */
+/* Keeps value for as long as the graph has a name (tape_graphs_end): a checkpoint does not give it up, nor does the
+ * node when it has run. That of a second run of a checkpointed block goes with that run. node NULL: nothing happens. */
 void node_keep(struct tape *tape, struct node *node, int index, struct value *value);
 /* Lets go of all that was kept from an entry on. */
 void kept_release(struct tape *tape, int first);
@@ -233,8 +235,8 @@ struct value *make_rows(struct tape *tape, struct value *a);
 /* A view with the last two dimensions exchanged. */
 struct value *value_turned(struct tape *tape, struct value *matrix);
 struct value *make_product(struct tape *tape, struct value *a, struct value *b, struct value *bias, const char *label);
-/* The workspace of one product: cublasLt's for a linear layer with a bias, else cuBLAS's; NULL where the target has none.
- * What the thread lacks is taken: getting a handle takes cuBLAS's, so a biased layer takes both. */
+/* The workspace of one product: cublasLt's for a linear layer with a bias, else cuBLAS's; NULL where the target has
+ * none. What the thread lacks is taken: getting a handle takes cuBLAS's, so a biased layer takes both. */
 struct value *workspace_take(struct tape *tape, bool biased_linear);
 /* cuBLAS's, where this thread has taken it already; else NULL. */
 struct value *workspace_held(const struct tape *tape);
@@ -245,8 +247,8 @@ struct value *make_add(struct tape *tape, struct value *a, struct value *b);
 struct value *make_multiply(struct tape *tape, struct value *a, struct value *b);
 struct value *make_scale(struct tape *tape, struct value *a, double factor, double summand);
 struct value *make_copy(struct tape *tape, struct value *a, enum dtype dtype, const char *label);
-/* OPCODE_SUM of a into sum, which has a's rank and 1 where a is summed, each times factor, with the scratch that PyTorch takes
- * (reduction_scratch.h). */
+/* OPCODE_SUM of a into sum, which has a's rank and 1 where a is summed, each times factor, with the scratch that
+ * PyTorch takes (reduction_scratch.h). */
 void sum_run(struct tape *tape, struct value *a, struct value *sum, double factor);
 /* a itself where it is dense, else a copy. */
 struct value *make_dense(struct tape *tape, struct value *a);

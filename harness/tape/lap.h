@@ -1,7 +1,8 @@
 /* Laps of a cycle, held against each other. For cycle.c only.
  *
  * A lap is what lies between two marks. Two that follow each other are alike where they do the same with their own
- * storages, with those of the lap before and with the same storages of all others, and leave the same of their own alive. */
+ * storages, with those of the lap before and with the same storages of all others, and leave the same of their own
+ * alive. */
 #ifndef ASSAY_TAPE_LAP_H
 #define ASSAY_TAPE_LAP_H
 
@@ -11,15 +12,16 @@
 bool lap_is_alike(const struct tape *tape, const struct tape_marks *first, const struct tape_marks *second,
                   const struct tape_marks *end);
 
-/* Three laps that are alike, from marks[0] to marks[3]: whether every storage of the third is `laps` times as much larger than
- * that of the second as that is than that of the first. */
+/* Three laps that are alike, from marks[0] to marks[3]: whether every storage of the third is `laps` times as much
+ * larger than that of the second as that is than that of the first. */
 bool lap_grows_evenly(const struct tape *tape, const struct tape_marks *marks, int64_t laps);
 
 /* tape->now: what is alive of the storages since mark, and of values the form. */
 void snapshot_take(struct tape *tape, const struct tape_marks *mark);
 
-/* Whether tape->before (of the lap that began at first) and tape->now (of that at second) have the same alive, and values that
- * differ in sizes, strides and offsets alone; nothing of the lap before is alive. Values are then in the same order in both. */
+/* Whether tape->before (of the lap that began at first) and tape->now (of that at second) have the same alive, and
+ * values that differ in sizes, strides and offsets alone; nothing of the lap before is alive. Values are then in the
+ * same order in both. */
 bool snapshots_pair(const struct tape *tape, const struct tape_marks *first, const struct tape_marks *second);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include "harness/tape/lap.h"
 
-/* Where a lap lies in the arrays: [first, end). A storage of the lap before, or of this one, has in the next lap a number that is
- * higher by `shift`; every other one is the same. */
+/* Where a lap lies in the arrays: [first, end). A storage of the lap before, or of this one, has in the next lap a
+ * number that is higher by `shift`; every other one is the same. */
 struct pair {
     const struct tape *tape;
     int first_storage, shift;

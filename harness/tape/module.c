@@ -1,4 +1,5 @@
-/* The module that takes what is taken: its path, kept once for the whole tape. A name for people; no event depends on it. */
+/* The module that takes what is taken: its path, kept once for the whole tape. A name for people; no event depends on
+ * it. */
 #include "harness/tape/graph.h"
 
 const char *tape_module_open(struct tape *tape, const char *path)

@@ -1,4 +1,5 @@
-/* Scaled dot product attention that stores its scores: _scaled_dot_product_attention_math of PyTorch, operation by operation.
+/* Scaled dot product attention that stores its scores: _scaled_dot_product_attention_math of PyTorch, operation by
+ * operation.
  *
  * What it takes for a moment was read from the events of PyTorch's CPU allocator, which runs the same code
  * (peers/pytorch/shadow_check.py). Not the eager form of the models: that scales scores, not their factors. */

@@ -14,9 +14,9 @@ static void cross_entropy_backward(struct tape *tape, struct node *node, struct 
     in[0] = value_pass(tape, slopes);
 }
 
-/* What Liger's checks of the targets take: the mask, which it keeps until it returns, and a masked copy. The count comes
- * to the host there and gives back its 8 bytes before the kernel runs; those of the largest masked target, beside which
- * the peak is reached, stand for it here. */
+/* What Liger's checks of the targets take: the mask, which it keeps until it returns, and a masked copy. The count
+ * comes to the host there and gives back its 8 bytes before the kernel runs; those of the largest masked target, beside
+ * which the peak is reached, stand for it here. */
 static void targets_mask(struct tape *tape, struct value *targets, int64_t classes, struct value **mask,
                          struct value **count)
 {

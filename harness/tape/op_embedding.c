@@ -1,21 +1,23 @@
 /* Lookups: embedding, its gradient, and what PyTorch takes to sort the ids of many rows. */
 #include "harness/tape/graph.h"
 
-/* -- the scratch of embedding_dense_backward (Embedding.cu, EmbeddingBackwardKernel.cu of PyTorch 2.11). Above 3,072 ids they are sorted,
- * equal ones become segments, and every 10 rows of a segment are summed first, in float32. Worked: 4,096 ids into 50,257 rows of
- * 1,600, on sm_90:
+/* -- the scratch of embedding_dense_backward (Embedding.cu, EmbeddingBackwardKernel.cu of PyTorch 2.11). Above 3,072
+ * ids they are sorted, equal ones become segments, and every 10 rows of a segment are summed first, in float32. Worked:
+ * 4,096 ids into 50,257 rows of 1,600, on sm_90:
  *
- *   sorted ids, their places, a count from 0                     3 * 8 * 4,096
- *   the sort: two more of these, 8 passes over 256 digits of     83,455 = 2 * 8 * 4,096 + 8 * 256 * 8 + 1,024 * 1 block + 256 + 255
- *     8 bytes, 1,024 for each block of 4,608 ids, counters
- *   where segments begin, and how many there are                 8 * 4,096 and 8; while they are found, 8 * 4,096 and 1,279
- *   parts of each of min(4,096, 50,257) segments, and where      2 * 8 * 4,096; while they are summed up, 1,279; how many: 8
- *     they begin
- *   the parts, at most 4,096 / 10 + 4,096 = 4,505                8 * 4,505 = 36,040
+ *   sorted ids, their places, a count from 0                    3 * 8 * 4,096
+ *   the sort: two more of these, 8 passes over 256 digits of    83,455 = 2 * 8 * 4,096 + 8 * 256 * 8 + 1,024 * 1 block
+ *     8 bytes, 1,024 for each block of 4,608 ids, counters      + 256 + 255
+ *   where segments begin, and how many there are                8 * 4,096 and 8; while they are found, 8 * 4,096 and
+ *                                                               1,279
+ *   parts of each of min(4,096, 50,257) segments, and where     2 * 8 * 4,096; while they are summed up, 1,279;
+ *     they begin                                                how many: 8
+ *   the parts, at most 4,096 / 10 + 4,096 = 4,505               8 * 4,505 = 36,040
  *   their sums, rows of whole 32 elements                        4 * 4,505 * 1,600 = 28,832,000
  *
- * 1,279 = 768 + 256 + 255: the states of 33 tiles, 16 bytes each, whole 256; a tile more for every 4,928 ids. A history of an H100
- * (gpt2-xl train bfloat16 b4 s1024) shows all of these, in this order. Other GPUs cut other blocks: 1,024 bytes a block. */
+ * 1,279 = 768 + 256 + 255: the states of 33 tiles, 16 bytes each, whole 256; a tile more for every 4,928 ids. A history
+ * of an H100 (gpt2-xl train bfloat16 b4 s1024) shows all of these, in this order. Other GPUs cut other blocks: 1,024
+ * bytes a block. */
 
 enum {
     IDS_UNSORTED_MAXIMUM = 3072,

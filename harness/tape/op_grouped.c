@@ -1,5 +1,5 @@
-/* Rows by index, rows sorted into groups, and products in which each group has a matrix of its own, with their gradients:
- * what a mixture of experts is made of. No size depends on what an index says. */
+/* Rows by index, rows sorted into groups, and products in which each group has a matrix of its own, with their
+ * gradients: what a mixture of experts is made of. No size depends on what an index says. */
 #include "harness/tape/graph.h"
 
 /* -- rows by index */

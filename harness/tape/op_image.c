@@ -41,8 +41,8 @@ static struct convolution_shape convolution_form(enum opcode opcode, const struc
                                       .tf32_allowed = attributes->i[2] != 0};
 }
 
-/* Runs a convolution of count values with the workspace that its target gives it: taken when the place for the result is
- * there, given back at once. One that is given none may use what products have taken, which changes no byte. */
+/* Runs a convolution of count values with the workspace that its target gives it: taken when the place for the result
+ * is there, given back at once. One that is given none may use what products have taken, which changes no byte. */
 static void convolution_run(struct tape *tape, enum opcode opcode, const struct operation_attributes *attributes,
                             int count, struct value *const *values)
 {

@@ -62,8 +62,9 @@ struct value *tape_mean_spatial(struct tape *tape, struct value *a)
 
 /* -- softmax */
 
-/* softmax_backward_cuda_out first makes gradient * result, behind the gradient that it returns: 2 * 12 heads of 512 * 512 scores in
- * float32, 25,165,824 bytes of each (measured, `softmax` in probe.jsonl). That of a log-softmax makes nothing. */
+/* softmax_backward_cuda_out first makes gradient * result, behind the gradient that it returns: 2 * 12 heads of 512 *
+ * 512 scores in float32, 25,165,824 bytes of each (measured, `softmax` in probe.jsonl). That of a log-softmax makes
+ * nothing. */
 static void softmax_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {
     enum dtype dtype = node->edges[0].dtype;

@@ -88,8 +88,8 @@ struct value *make_product(struct tape *tape, struct value *a, struct value *b, 
 }
 
 /* inputs: a, weight, bias. attributes.i[0]: the weight is stored [in, out]; i[1]: there is a bias. The order of
- * allocation is PyTorch's: with a bias the gradient of the input comes first, without one that of the weight; that of the
- * bias is summed last. */
+ * allocation is PyTorch's: with a bias the gradient of the input comes first, without one that of the weight; that of
+ * the bias is summed last. */
 static void linear_input_gradient(struct tape *tape, struct node *node, struct value *gradient, struct value **in)
 {
     if (node_wants(node, 0)) {

@@ -1,5 +1,5 @@
-/* Quantised weights: loading, dequantisation, lookups and linear layers. What a library allocates on the way to a product
- * is allocated here in its order. Not the arithmetic of codes: see kernels/body_quantize.h. */
+/* Quantised weights: loading, dequantisation, lookups and linear layers. What a library allocates on the way to a
+ * product is allocated here in its order. Not the arithmetic of codes: see kernels/body_quantize.h. */
 #include "harness/tape/quantized.h"
 
 #include <string.h>
@@ -148,8 +148,8 @@ static struct quantized activations_quantize(struct tape *tape, enum quantized_f
     return made;
 }
 
-/* bitsandbytes' MatMul8bitLt without outlier columns: activations to float16 and to int8, int32 sums, float16, bias, and
- * back to the dtype of the activations. */
+/* bitsandbytes' MatMul8bitLt without outlier columns: activations to float16 and to int8, int32 sums, float16, bias,
+ * and back to the dtype of the activations. */
 static struct value *int8_product(struct tape *tape, struct value *rows, const struct quantized *weight,
                                   struct value *bias)
 {

@@ -3,8 +3,8 @@
 
 enum { OPERANDS = 2 };
 
-/* TensorIterator's should_swap: whether dimension `one`, which is now further in than `two`, belongs outside of it (1), not
- * (-1), or cannot be told from these operands (0). */
+/* TensorIterator's should_swap: whether dimension `one`, which is now further in than `two`, belongs outside of it (1),
+ * not (-1), or cannot be told from these operands (0). */
 static int dimensions_order(struct value *const *operands, const struct shape *shape, int one, int two)
 {
     for (int i = 0; i < OPERANDS; i++) {

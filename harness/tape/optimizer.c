@@ -1,7 +1,8 @@
 /* Optimizer steps: what each form of torch.optim's Adam, AdamW and SGD takes and computes.
  *
  * foreach: a square root of every second moment lives at once. single: one parameter's at a time, twice its size.
- * fused: nothing but the states; 8bit: likewise, and see optimizer_8bit.c. Not here: learning-rate schedules, gradient clipping. */
+ * fused: nothing but the states; 8bit: likewise, and see optimizer_8bit.c. Not here: learning-rate schedules, gradient
+ * clipping. */
 #include "harness/base/arena.h"
 #include "harness/tape/graph.h"
 

@@ -1,6 +1,6 @@
-/* bitsandbytes' Adam8bit (0.50): moments of one byte with a float32 scale for each 256 of them. A parameter of fewer than
- * 4096 elements keeps float32 moments, whatever its dtype. The two maps that codes stand for are made once. The step
- * number is the host's. Not here: paged states, and StableEmbedding, which keeps float32 moments for its table. */
+/* bitsandbytes' Adam8bit (0.50): moments of one byte with a float32 scale for each 256 of them. A parameter of fewer
+ * than 4096 elements keeps float32 moments, whatever its dtype. The two maps that codes stand for are made once. The
+ * step number is the host's. Not here: paged states, and StableEmbedding, which keeps float32 moments for its table. */
 #include "harness/tape/graph.h"
 
 enum { ELEMENTS_8BIT_MINIMUM = 4096, CODE_BLOCK = 256, MAP_CODES = 256 };

@@ -1,13 +1,14 @@
 /* Quantised keys and values on a tape: what transformers' QuantizedCache keeps of the states of all tokens, and what it
  * takes to make that and to read it, tensor by tensor in the libraries' order.
  *
- * float8 (backend fp8): float8_e4m3fn codes in the shape of the states and one float32 scale, the largest magnitude / 448 of
- * what came first; later states are divided by the same scale. int4 and int2 (backend quanto, optimum-quanto 0.2.7, groups
- * of 64 along axis 0): for each 64 neighbours a scale, (highest - lowest) / (2^bits - 1), and a shift, - lowest, in the
- * dtype of the states; the codes round((x + shift) / scale) lie in bytes with those 1 / n of the groups further on.
+ * float8 (backend fp8): float8_e4m3fn codes in the shape of the states and one float32 scale, the largest magnitude /
+ * 448 of what came first; later states are divided by the same scale. int4 and int2 (backend quanto, optimum-quanto
+ * 0.2.7, groups of 64 along axis 0): for each 64 neighbours a scale, (highest - lowest) / (2^bits - 1), and a shift, -
+ * lowest, in the dtype of the states; the codes round((x + shift) / scale) lie in bytes with those 1 / n of the groups
+ * further on.
  *
- * Worked: states [1, 8, 128, 64] in bfloat16, 131,072 bytes, are 65,536 + 4 bytes in float8, 32,768 + 2 * 1,024 * 2 = 36,864
- * in int4 and 16,384 + 4,096 = 20,480 in int2. */
+ * Worked: states [1, 8, 128, 64] in bfloat16, 131,072 bytes, are 65,536 + 4 bytes in float8, 32,768 + 2 * 1,024 * 2 =
+ * 36,864 in int4 and 16,384 + 4,096 = 20,480 in int2. */
 #ifndef ASSAY_TAPE_QUANTIZED_STATES_H
 #define ASSAY_TAPE_QUANTIZED_STATES_H
 

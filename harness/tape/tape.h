@@ -4,8 +4,9 @@
  * storages (a span of bytes with one lifetime), operations, and operands (how an operation looks at a storage). The
  * events say when each storage is taken and given back, so every device sees the identical allocation sequence.
  *
- * A tape may tell a repetition once (struct repeat): a generation repeats its steps, a training step its micro-batches. Such
- * a tape says the same sequence as one that has every repetition recorded; harness/tape/tape_walk.h goes through either. */
+ * A tape may tell a repetition once (struct repeat): a generation repeats its steps, a training step its micro-batches.
+ * Such a tape says the same sequence as one that has every repetition recorded; harness/tape/tape_walk.h goes through
+ * either. */
 #ifndef ASSAY_TAPE_TAPE_H
 #define ASSAY_TAPE_TAPE_H
 
@@ -72,8 +73,8 @@ struct storage {
     const char *kept_by; /* label of the operation that first kept it for its backward pass; NULL: none did */
     enum keep kept_as;
     int place; /* the memory it lies in, below PLACE_MAXIMUM; 0 where there is one */
-    /* A library takes it inside of one operation and gives it back at once: no operand, and no tensor that PyTorch's dispatcher
-     * sees. */
+    /* A library takes it inside of one operation and gives it back at once: no operand, and no tensor that PyTorch's
+     * dispatcher sees. */
     bool is_scratch;
     /* Of a body that is repeated: by how many bytes each repetition's storage is larger than that of the one before. */
     int64_t growth_bytes;
@@ -112,11 +113,12 @@ struct event {
     int index;
 };
 
-/* Events that are carried out `count` more times: the body, which ends where the EVENT_REPEAT stands. Each repetition takes
- * storages of its own, under the numbers that those of the recorded body have. Before it begins, what the last one has
- * left alive is carried over to the numbers of the body before that (carries), where the events of the body expect it; so a
- * body that gives the cache of its predecessor back does so in every repetition. In repetition i (1 to count) a storage of the
- * body has bytes + i * growth_bytes. After the last one the numbers stand for what it has left. */
+/* Events that are carried out `count` more times: the body, which ends where the EVENT_REPEAT stands. Each repetition
+ * takes storages of its own, under the numbers that those of the recorded body have. Before it begins, what the last
+ * one has left alive is carried over to the numbers of the body before that (carries), where the events of the body
+ * expect it; so a body that gives the cache of its predecessor back does so in every repetition. In repetition i (1 to
+ * count) a storage of the body has bytes + i * growth_bytes. After the last one the numbers stand for what it has
+ * left. */
 struct repeat {
     int first_event, event_count;
     int64_t count;

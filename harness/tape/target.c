@@ -18,8 +18,8 @@ enum {
     CONVOLUTION_WORKSPACE_BYTES = 67108864 /* ours: PyTorch's is cuDNN's choice, which no formula gives */
 };
 
-/* Multiprocessors of H100 SXM and H200, V100, T4, A100, A40, AGX Orin, L40S, B200, B300, Thor, RTX PRO 6000 and GB10; the threads of
- * one are the CUDA programming guide's. */
+/* Multiprocessors of H100 SXM and H200, V100, T4, A100, A40, AGX Orin, L40S, B200, B300, Thor, RTX PRO 6000 and GB10;
+ * the threads of one are the CUDA programming guide's. */
 static const struct target targets[] = {
     {"sm_90", WORKSPACE_HOPPER_BYTES, LINEAR_WORKSPACE_BYTES, CONVOLUTION_WORKSPACE_BYTES, 90, 132, 2048},
     {"sm_70", WORKSPACE_BYTES, LINEAR_WORKSPACE_BYTES, CONVOLUTION_WORKSPACE_BYTES, 70, 80, 2048},

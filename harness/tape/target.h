@@ -16,14 +16,16 @@ struct target {
     int64_t
         biased_linear_workspace_bytes;   /* cublasLt, per such thread, at its first linear layer with a bias; 0: none */
     int64_t convolution_workspace_bytes; /* the most that one convolution is given while it runs; 0: none */
-    int capability; /* compute capability: 90 for sm_90; 0: no GPU. Chooses among the kernels of attention, and float8 */
-    /* Of the class's usual data-centre GPU: among how many blocks PyTorch divides a sum (reduction_scratch.h). 0: no GPU. */
+    /* compute capability: 90 for sm_90; 0: no GPU. Chooses among the kernels of attention, and float8 */
+    int capability;
+    /* Of the class's usual data-centre GPU: among how many blocks PyTorch divides a sum (reduction_scratch.h). 0: no
+     * GPU. */
     int multiprocessor_count;
     int multiprocessor_threads; /* that one multiprocessor runs at a time */
 };
 
-/* A row by its name, or by what people call it: "H100" and "a100" (gpu_table.h), "sm90", "9.0", "cpu" for host, "gpu" and "cuda" for
- * the default. (*target)->name is the one that records keep. STATUS_INVALID lists the names. */
+/* A row by its name, or by what people call it: "H100" and "a100" (gpu_table.h), "sm90", "9.0", "cpu" for host, "gpu"
+ * and "cuda" for the default. (*target)->name is the one that records keep. STATUS_INVALID lists the names. */
 enum status_code target_find(const char *name, const struct target **target, struct status *error);
 
 /* Row number index, NULL past the end. Row 0 is the default. */

@@ -1,6 +1,7 @@
 /* Reads and writes offload folders for offload.py to hold against accelerate.
  *   answer_offload read DIR     a line of JSON for each entry: {"name", "dtype", "shape", "hex"}, or {"name", "error"}
- *   answer_offload write DIR    writes the tensors of such lines on standard input into a new folder, or into one that is there
+ *   answer_offload write DIR    writes the tensors of such lines on standard input into a new folder, or into one that
+ *                               is there
  * Not a test: it knows nothing of what is right. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* Answers requests for plans, for device_maps.py to hold against accelerate: one line in, one line of JSON out.
  *   model NAME bare|lm                   the model that the next requests are about, of models/catalogue
- *   toy                                  a model of its own: the lines that follow, up to "end" (tests/placement/request_line.h)
+ *   toy                                  a model of its own: the lines that follow, up to "end"
+ *                                        (tests/placement/request_line.h)
  *   plan STRATEGY WIDTH CLASSES FLAGS BUDGETS      see tests/placement/request_line.h
  * Runs in the root of the repository. Not a test: it knows nothing of what is right. */
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* Writes the tape of a case, for trace_diff.py to hold against what PyTorch's allocator was asked for:
  *   tape_export IDENTITY_JSON TARGET
- * IDENTITY_JSON is the object `identity` of a line of truth.py or `assay plan --json`; TARGET is "sm_90". One JSON array a
- * line, in the order of the tape, the first word of which says what it is:
+ * IDENTITY_JSON is the object `identity` of a line of truth.py or `assay plan --json`; TARGET is "sm_90". One JSON
+ * array a line, in the order of the tape, the first word of which says what it is:
  *   ["alloc", storage, bytes, label, module], ["free", storage], ["run", opcode], ["stage", name].
  * Storages of 0 bytes are left out: no allocator hears of them. Not a test: it knows nothing of what is right. */
 #include <inttypes.h>

@@ -1,5 +1,5 @@
-/* Code point: every character there is goes to bytes and back, and every sequence of up to three bytes, and those of four
- * at the edges, is taken or refused as the standard's table of well-formed bytes (Unicode 15, table 3-7) says. */
+/* Code point: every character there is goes to bytes and back, and every sequence of up to three bytes, and those of
+ * four at the edges, is taken or refused as the standard's table of well-formed bytes (Unicode 15, table 3-7) says. */
 #include "harness/base/code_point.h"
 
 #include <setjmp.h>

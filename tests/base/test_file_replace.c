@@ -1,5 +1,5 @@
-/* Replacing whole files, and opening files of a folder: what is there before and after, over links, pipes, full disks, a file that
- * may not be written, and writers at the same time. */
+/* Replacing whole files, and opening files of a folder: what is there before and after, over links, pipes, full disks,
+ * a file that may not be written, and writers at the same time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* Each call that can fail while a file is replaced, failing once: the old file stays, nothing is left beside it, and the cause is
- * said. And a file system without nameless files, which is what many networks and containers have. The calls are this program's
- * own, in front of those of the C library. */
+/* Each call that can fail while a file is replaced, failing once: the old file stays, nothing is left beside it, and
+ * the cause is said. And a file system without nameless files, which is what many networks and containers have. The
+ * calls are this program's own, in front of those of the C library. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * with 1 only where something could not be measured.
  *
  * usage: bench [--device SPEC] [--python NAME] [--only PART] [--quick] PROGRAM
- * from the root of the repository; docs/NUMBERS.md says what the rows mean. PART: processes, placement, records, checkpoints,
- * loading, offload, allocator, kernels, products or steps. */
+ * from the root of the repository; docs/NUMBERS.md says what the rows mean. PART: processes, placement, records,
+ * checkpoints, loading, offload, allocator, kernels, products or steps. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* Allocator: events (a block taken or given back) per second, without memory behind the segments. Two loads: the order
- * and the sizes of a real training tape, and random sizes with many live blocks, which is the hard case for the search. */
+ * and the sizes of a real training tape, and random sizes with many live blocks, which is the hard case for the
+ * search. */
 #include <stdlib.h>
 
 #include "harness/base/clock.h"

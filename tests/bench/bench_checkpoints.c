@@ -1,5 +1,5 @@
-/* Checkpoints: how fast `assay synth` writes one, beside a plain sequential write of as many bytes to the same disk, synchronised at
- * its end as a checkpoint is. In turns, because a disk is nobody's alone. */
+/* Checkpoints: how fast `assay synth` writes one, beside a plain sequential write of as many bytes to the same disk,
+ * synchronised at its end as a checkpoint is. In turns, because a disk is nobody's alone. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>

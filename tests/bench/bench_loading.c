@@ -1,7 +1,7 @@
-/* Loading: how fast a checkpoint comes to where it belongs, beside a plain sequential read of the same files, once from the disk
- * (the kernel has forgotten the files before each of them) and once from the page cache (it has them all). On a GPU a plain
- * copy of as many bytes stands beside them. What else goes on changes all of them: the ratios are of one turn, and each turn begins
- * with another one of them. */
+/* Loading: how fast a checkpoint comes to where it belongs, beside a plain sequential read of the same files, once from
+ * the disk (the kernel has forgotten the files before each of them) and once from the page cache (it has them all). On
+ * a GPU a plain copy of as many bytes stands beside them. What else goes on changes all of them: the ratios are of one
+ * turn, and each turn begins with another one of them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

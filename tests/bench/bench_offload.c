@@ -1,7 +1,7 @@
-/* Weights to the disk and back: an offload folder of accelerate, written and read, beside one plain file of the same bytes that is
- * written and read in order. Each run does all four, one after the other, and the ratios are of one run: what else the disk
- * does changes both sides. Both writers end with their bytes on the disk (fsync), and before it is read, what was written is
- * dropped from the page cache, as far as the file system does that. */
+/* Weights to the disk and back: an offload folder of accelerate, written and read, beside one plain file of the same
+ * bytes that is written and read in order. Each run does all four, one after the other, and the ratios are of one run:
+ * what else the disk does changes both sides. Both writers end with their bytes on the disk (fsync), and before it is
+ * read, what was written is dropped from the page cache, as far as the file system does that. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Placement: Llama 3.1 with 405 billion parameters described, estimated and placed on eight GPUs, each a whole process, with its peak
- * memory; and the same map predicted and planned by what a replay needs. */
+/* Placement: Llama 3.1 with 405 billion parameters described, estimated and placed on eight GPUs, each a whole process,
+ * with its peak memory; and the same map predicted and planned by what a replay needs. */
 #include <stdio.h>
 
 #include "tests/bench/bench_parts.h"

@@ -1,6 +1,6 @@
-/* Matrix products, attention and convolutions, as a share of the rate at which the device multiplies at its best: on the host
- * OpenBLAS's own sgemm on as many threads, elsewhere the device's own large square product. On the host the same library
- * multiplies in both; what is measured is what cutting into tiles, conversion and biases add or save. */
+/* Matrix products, attention and convolutions, as a share of the rate at which the device multiplies at its best: on
+ * the host OpenBLAS's own sgemm on as many threads, elsewhere the device's own large square product. On the host the
+ * same library multiplies in both; what is measured is what cutting into tiles, conversion and biases add or save. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stddef.h>
@@ -215,8 +215,8 @@ static void product_direct(const struct product_bench *bench, const struct produ
     }
 }
 
-/* Operations a second at the device's best: sgemm of the product's own shape on the host (of a square one where it is not
- * one of matrices), a large square product elsewhere, in bfloat16 where the operands are of 8 bits. */
+/* Operations a second at the device's best: sgemm of the product's own shape on the host (of a square one where it is
+ * not one of matrices), a large square product elsewhere, in bfloat16 where the operands are of 8 bits. */
 static enum status_code best_rate(const struct product_bench *bench, const struct product_case *product, double *rate,
                                   struct status *error)
 {

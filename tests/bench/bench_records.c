@@ -1,5 +1,5 @@
-/* Many records: every page of 100,000 of them, and the plan of a suite of 100,000 cases, against what they may take. The records
- * are those of a run on the meta device, multiplied; one run of each row, because the file is 770 MB. */
+/* Many records: every page of 100,000 of them, and the plan of a suite of 100,000 cases, against what they may take.
+ * The records are those of a run on the meta device, multiplied; one run of each row, because the file is 770 MB. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

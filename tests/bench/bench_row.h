@@ -1,7 +1,7 @@
 /* Bench rows: what is measured several times, and the lines of the one table that `make bench` prints.
  *
- * A row is printed as soon as it is measured. Limits are remarked upon and never enforced: other work on the machine can
- * add any amount to a time. */
+ * A row is printed as soon as it is measured. Limits are remarked upon and never enforced: other work on the machine
+ * can add any amount to a time. */
 #ifndef ASSAY_TESTS_BENCH_BENCH_ROW_H
 #define ASSAY_TESTS_BENCH_BENCH_ROW_H
 

@@ -115,8 +115,8 @@ const struct unmeasured_operation unmeasured_operations[] = {
 
 const int unmeasured_operation_count = sizeof unmeasured_operations / sizeof unmeasured_operations[0];
 
-/* How the elements lie: side by side; [batch, tokens, heads, width] seen as [batch, heads, tokens, width]; as the front of
- * a cache of CACHED tokens; one element for a whole last dimension. */
+/* How the elements lie: side by side; [batch, tokens, heads, width] seen as [batch, heads, tokens, width]; as the front
+ * of a cache of CACHED tokens; one element for a whole last dimension. */
 enum lay { LAY_DENSE, LAY_HEADS, LAY_CACHE, LAY_EXPANDED };
 
 /* A size below 0 stands for the rows, divided by -size. */

@@ -1,6 +1,6 @@
 /* Kernel cases: the rows of `make bench` of operations that move memory more than they multiply, the tensors of their
- * calls, and the operations that have no row, with the reason. Each opcode is in a row here, in one of product_case.h, or
- * in that list: tests/kernels/test_bench_cases.c. */
+ * calls, and the operations that have no row, with the reason. Each opcode is in a row here, in one of product_case.h,
+ * or in that list: tests/kernels/test_bench_cases.c. */
 #ifndef ASSAY_TESTS_BENCH_KERNEL_CASE_H
 #define ASSAY_TESTS_BENCH_KERNEL_CASE_H
 
@@ -33,7 +33,8 @@ struct tensor kernel_tensor(char letter, int64_t rows, void *data);
 bool kernel_tensor_is_short(char letter);
 /* Bytes that the call must move for it: its elements in memory, twice where it is updated. */
 int64_t kernel_tensor_traffic(char letter, int64_t rows);
-/* Sets *bytes of memory to what the tensor holds before the call: numbers near 1, or ids, places, codes that are valid. */
+/* Sets *bytes of memory to what the tensor holds before the call: numbers near 1, or ids, places, codes that are
+ * valid. */
 void kernel_tensor_stage(char letter, int64_t rows, unsigned seed, void *memory, int64_t *bytes);
 
 #endif

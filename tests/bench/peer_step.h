@@ -1,5 +1,5 @@
-/* Peer step: real libraries beside us, one training step (peers/pytorch/bench_step.py) or one load (peers/placement/bench_load.py) at a
- * time, in a child process. */
+/* Peer step: real libraries beside us, one training step (peers/pytorch/bench_step.py) or one load
+ * (peers/placement/bench_load.py) at a time, in a child process. */
 #ifndef ASSAY_TESTS_BENCH_PEER_STEP_H
 #define ASSAY_TESTS_BENCH_PEER_STEP_H
 
@@ -29,8 +29,8 @@ struct peer_case {
 /* Starts it and waits until its model is there. STATUS_UNAVAILABLE with the reason where there is no such python or no
  * torch. */
 enum status_code peer_open(const struct peer_case *peer_case, struct peer *peer, struct status *error);
-/* The same for another script that takes lines and answers them: words are the interpreter, the script and its options, ended by
- * NULL. */
+/* The same for another script that takes lines and answers them: words are the interpreter, the script and its options,
+ * ended by NULL. */
 enum status_code peer_start(const char *const *words, struct peer *peer, struct status *error);
 void peer_close(struct peer *peer); /* one that is not open is accepted */
 

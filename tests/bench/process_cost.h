@@ -13,8 +13,8 @@ struct process_cost {
     int exit_code;
 };
 
-/* words: the program and its arguments, ended by NULL. STATUS_IO where it cannot be started, STATUS_INTERNAL where it did
- * not end by itself. */
+/* words: the program and its arguments, ended by NULL. STATUS_IO where it cannot be started, STATUS_INTERNAL where it
+ * did not end by itself. */
 enum status_code process_time(const char *const *words, struct process_cost *cost, struct status *error);
 
 #endif

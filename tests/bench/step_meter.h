@@ -1,5 +1,5 @@
-/* Step meter: a device that passes every call on and adds up, for each opcode, how long its operations took. It can note
- * the matrix products that pass, so that they can be run again alone (step_products.h). */
+/* Step meter: a device that passes every call on and adds up, for each opcode, how long its operations took. It can
+ * note the matrix products that pass, so that they can be run again alone (step_products.h). */
 #ifndef ASSAY_TESTS_BENCH_STEP_METER_H
 #define ASSAY_TESTS_BENCH_STEP_METER_H
 

@@ -1,4 +1,5 @@
-/* Step products: memory for the operands and the loop over the calls. Which calls there are is noted by step_meter.c. */
+/* Step products: memory for the operands and the loop over the calls. Which calls there are is noted by
+ * step_meter.c. */
 #include "tests/bench/step_products.h"
 
 #include <stddef.h>

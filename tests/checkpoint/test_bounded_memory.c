@@ -1,6 +1,7 @@
 /* Bounded memory: whatever a header claims or lists, reading it takes no more than the size of the file times
- * CHECKPOINT_MEMORY_FACTOR and what CHECKPOINT_SPARE_BYTES allows. Each file is read in a process that can have that much and no more: if the reader wanted
- * more, it would say that it is out of memory instead of what is wrong in the file. */
+ * CHECKPOINT_MEMORY_FACTOR and what CHECKPOINT_SPARE_BYTES allows. Each file is read in a process that can have that
+ * much and no more: if the reader wanted more, it would say that it is out of memory instead of what is wrong in the
+ * file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -151,7 +152,8 @@ static void depth_takes_nothing(void **state)
     expect_gguf(&bytes, STATUS_INVALID);
 }
 
-/* Files that are nothing but header, which lists as much as so many bytes can: valid, so they are read, within the bound. */
+/* Files that are nothing but header, which lists as much as so many bytes can: valid, so they are read, within the
+ * bound. */
 static void crowded_headers_stay_within_the_bound(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* Each call that can fail while weights are offloaded, failing once at each of its turns: the error names the file and the cause,
- * what was there before is as it was, and nothing is left beside it. And read errors, and a file that is cut during the run. The
- * calls are this program's own, in front of those of the C library. */
+/* Each call that can fail while weights are offloaded, failing once at each of its turns: the error names the file and
+ * the cause, what was there before is as it was, and nothing is left beside it. And read errors, and a file that is cut
+ * during the run. The calls are this program's own, in front of those of the C library. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Offload folders: what is written is what accelerate writes, byte for byte; what lies about itself or belongs to another model is
- * told with its place. Folders that accelerate wrote are read in test_offload_peers.c. */
+/* Offload folders: what is written is what accelerate writes, byte for byte; what lies about itself or belongs to
+ * another model is told with its place. Folders that accelerate wrote are read in test_offload_peers.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* Offload folders against the real accelerate, without Python: the files that its offload_state_dict wrote for tensors of every dtype
- * are read here, the same tensors written here are the same files, and entries that name a file of safetensors give the elements
- * that its loader gives. peers/placement/offload.py made the lines. */
+/* Offload folders against the real accelerate, without Python: the files that its offload_state_dict wrote for tensors
+ * of every dtype are read here, the same tensors written here are the same files, and entries that name a file of
+ * safetensors give the elements that its loader gives. peers/placement/offload.py made the lines. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

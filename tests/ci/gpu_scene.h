@@ -25,8 +25,8 @@ void gpu_scene_suite(const struct gpu_scene *scene, const char *name, const char
 struct command_result gpu_scene_run(const struct gpu_scene *scene, const char *const *options,
                                     const char *const *environment);
 
-/* Fails the running test, and prints what the script printed, unless it ended so. The last line of its output begins with
- * begin; the folder has at most eight files, all of them small. Releases the result. */
+/* Fails the running test, and prints what the script printed, unless it ended so. The last line of its output begins
+ * with begin; the folder has at most eight files, all of them small. Releases the result. */
 void gpu_scene_expect(const struct gpu_scene *scene, struct command_result *result, int exit_code, const char *begin);
 
 /* The content of a file of "out"; "" where there is none. The caller releases it. */

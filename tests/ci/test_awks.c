@@ -1,5 +1,5 @@
-/* The scripts of ci/ print the same with every awk that is here: mawk, gawk, the one of Kernighan, busybox. They differ in what a
- * backslash comes to in a replacement, in braces within patterns, and in what printf takes. */
+/* The scripts of ci/ print the same with every awk that is here: mawk, gawk, the one of Kernighan, busybox. They differ
+ * in what a backslash comes to in a replacement, in braces within patterns, and in what printf takes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

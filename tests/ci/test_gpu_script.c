@@ -1,4 +1,5 @@
-/* ci/gpu.sh where there is no GPU: it runs to its end, says what it skipped, and a failure in any part is its exit code. */
+/* ci/gpu.sh where there is no GPU: it runs to its end, says what it skipped, and a failure in any part is its exit
+ * code. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -112,9 +113,9 @@ static void a_second_run_takes_the_place_of_the_first(void **state)
     assert_int_equal(count_in(scene, "timing.tsv", "\n"), 11);
 }
 
-/* Copies of two devices, made by the script's own function: eight of the second, one of which somebody has written into, one has a
- * file more, one has lost a file, and one lies elsewhere, behind a link. They stay, with all that is in them, as do those of the
- * other device and what has no mark. */
+/* Copies of two devices, made by the script's own function: eight of the second, one of which somebody has written
+ * into, one has a file more, one has lost a file, and one lies elsewhere, behind a link. They stay, with all that is in
+ * them, as do those of the other device and what has no mark. */
 static void the_newest_copies_stay_and_what_is_touched(void **state)
 {
     const struct gpu_scene *scene = *state;
@@ -192,8 +193,8 @@ static void a_gpu_that_cannot_be_used_is_no_reason_to_skip(void **state)
     assert_int_equal(count_in(scene, "timing.tsv", "the GPU cannot be used: cuda: "), 1);
 }
 
-/* Stand-ins in the places of real test programs, whose sources say which of them open a GPU. Those take a lock that only one can
- * have; of the others two wait for one another. */
+/* Stand-ins in the places of real test programs, whose sources say which of them open a GPU. Those take a lock that
+ * only one can have; of the others two wait for one another. */
 static void what_opens_a_gpu_is_tested_first_and_alone(void **state)
 {
     const struct gpu_scene *scene = *state;
@@ -256,8 +257,8 @@ static void what_has_no_time_is_said(void **state)
     assert_int_equal(count_in(scene, "timing.tsv", "ended after its"), 1);
 }
 
-/* Whether the processes whose numbers a program of the scene has written are gone, after a moment: what is ended by a signal to
- * its group ends on its own. */
+/* Whether the processes whose numbers a program of the scene has written are gone, after a moment: what is ended by a
+ * signal to its group ends on its own. */
 static void processes_are_gone(const struct gpu_scene *scene)
 {
     static const char script[] = "[ -s \"$1/pids\" ] || exit 9\n"

@@ -1,4 +1,5 @@
-/* install-deps.sh on machines that are made up: a folder of stand-ins is all that its PATH holds. Nothing is installed. */
+/* install-deps.sh on machines that are made up: a folder of stand-ins is all that its PATH holds. Nothing is
+ * installed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -45,8 +45,8 @@ static void the_table_of_the_readme_explains_itself(void **state)
            "", 0, "affine tensors affine weights two-point batch");
 }
 
-/* A repository of its own: the committed results, and a GPU that does not exist with the records of a run of the fixture's
- * kind in its folder. */
+/* A repository of its own: the committed results, and a GPU that does not exist with the records of a run of the
+ * fixture's kind in its folder. */
 static void a_device_that_is_added_is_shown(void **state)
 {
     (void)state;

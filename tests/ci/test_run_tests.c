@@ -144,8 +144,8 @@ static void programs_beyond_the_budget_are_named(void **state)
     scratch_folder_remove(folder);
 }
 
-/* A signal to the script alone, while the second program sleeps with a child of its own: neither of the two is left, nor what they
- * had for their files, and the program before them is reported. $1: the folder; $2: the signal. */
+/* A signal to the script alone, while the second program sleeps with a child of its own: neither of the two is left,
+ * nor what they had for their files, and the program before them is reported. $1: the folder; $2: the signal. */
 static const char signal_script[] =
     "TMPDIR=\"$1/files\" TEST_JOBS=1 TEST_BUDGET_S= ci/run-tests.sh \"$1\" \"$1/quick\" \"$1/sleeper\" \"$1/later\" & "
     "runner=$!\n"

@@ -1,6 +1,6 @@
-/* The cases that peers/pytorch/truth.py makes of a plan: none that the GPU suites have is left out because the script does
- * not know an axis of it, and a class that has one form of attention alone is built in that. What PyTorch answers on a GPU
- * is test_pytorch_truth's affair. */
+/* The cases that peers/pytorch/truth.py makes of a plan: none that the GPU suites have is left out because the script
+ * does not know an axis of it, and a class that has one form of attention alone is built in that. What PyTorch answers
+ * on a GPU is test_pytorch_truth's affair. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

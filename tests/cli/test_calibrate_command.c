@@ -1,5 +1,5 @@
-/* assay calibrate, and what run and estimate make of its file: on the host, from records to verdicts. Figures of the host
- * differ from run to run, so that what must fail or pass here is off by far more than they do. */
+/* assay calibrate, and what run and estimate make of its file: on the host, from records to verdicts. Figures of the
+ * host differ from run to run, so that what must fail or pass here is off by far more than they do. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,7 +47,8 @@ static void file_save(const char *path, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Runs assay with two threads, whose buffers are in every figure; its exit code. What it said to standard error is checked for a part, where one is given. */
+/* Runs assay with two threads, whose buffers are in every figure; its exit code. What it said to standard error is
+ * checked for a part, where one is given. */
 static int assay(const char *const *words, const char *said)
 {
     const char *const environment[] = {"OMP_NUM_THREADS=2", NULL};
@@ -234,7 +235,8 @@ static void a_device_finds_its_constants(void **state)
     record_file_release(&file);
 }
 
-/* Found constants of another kernel: a run whose cases are judged by them says so, one that judges nothing by them does not. */
+/* Found constants of another kernel: a run whose cases are judged by them says so, one that judges nothing by them does
+ * not. */
 static void found_constants_are_warned_of_where_they_judge(void **state)
 {
     (void)state;

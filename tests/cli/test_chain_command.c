@@ -1,4 +1,5 @@
-/* assay chain: what it prints, how it ends, what it refuses. The bytes of a chain: tests/models/test_workload_chain.c. */
+/* assay chain: what it prints, how it ends, what it refuses. The bytes of a chain:
+ * tests/models/test_workload_chain.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,8 +66,8 @@ static void a_run_measures_what_was_predicted(void **state)
     command_result_release(&result);
 }
 
-/* What a chain is for: gpt2 twice needs little more than gpt2 once; with both resident, or with the last one left there, twice the
- * weights. */
+/* What a chain is for: gpt2 twice needs little more than gpt2 once; with both resident, or with the last one left
+ * there, twice the weights. */
 static void a_chain_needs_what_its_largest_model_needs(void **state)
 {
     (void)state;

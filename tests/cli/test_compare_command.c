@@ -1,5 +1,6 @@
-/* assay compare as its callers see it: what is read first, exit codes, formats, and which cases a terminal lists. The nights
- * are the reference records and copies of them with another kernel, or more bytes in every reading of the process. */
+/* assay compare as its callers see it: what is read first, exit codes, formats, and which cases a terminal lists. The
+ * nights are the reference records and copies of them with another kernel, or more bytes in every reading of the
+ * process. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -121,7 +122,8 @@ static void a_document_is_one_and_whole(void **state)
     command_result_release(&result);
 }
 
-/* Who looks at a terminal is told how many cases are the same; who reads a pipe gets them all, unless they ask not to. */
+/* Who looks at a terminal is told how many cases are the same; who reads a pipe gets them all, unless they ask not
+ * to. */
 static void a_terminal_lists_what_changed(void **state)
 {
     char command[256];

@@ -1,5 +1,5 @@
-/* Errors as they are printed: a place for editors that jump to it, keys to those who wrote a suite, options to those who gave
- * options; and a file's name is a name, whatever it looks like. */
+/* Errors as they are printed: a place for editors that jump to it, keys to those who wrote a suite, options to those
+ * who gave options; and a file's name is a name, whatever it looks like. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

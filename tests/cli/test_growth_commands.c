@@ -1,5 +1,5 @@
-/* Growth: what thousands of records take. Memory is compared between a small file and a large one, so that neither the size
- * of the program nor a sanitizer's own needs count; no time is. */
+/* Growth: what thousands of records take. Memory is compared between a small file and a large one, so that neither the
+ * size of the program nor a sanitizer's own needs count; no time is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* assay load --dispatch: a checkpoint is loaded and run where it lies, every device holds what was predicted, and what a GPU holds is
- * what was placed, what was brought, and the rest; what makes no sense is refused. */
+/* assay load --dispatch: a checkpoint is loaded and run where it lies, every device holds what was predicted, and what
+ * a GPU holds is what was placed, what was brought, and the rest; what makes no sense is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* assay offload: a folder of a model's weights, held against its files; what is stale, wrong or in the way; and what an interrupted or
- * failed run leaves behind. */
+/* assay offload: a folder of a model's weights, held against its files; what is stale, wrong or in the way; and what an
+ * interrupted or failed run leaves behind. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -113,7 +113,8 @@ static void out_of_memory_is_told_and_fails(void **state)
     command_result_release(&tiny);
 }
 
-/* accelerate's map of gpt2 in 250 MB is the two blocks that leave no room for the workspace; ours has none, and runs. */
+/* accelerate's map of gpt2 in 250 MB is the two blocks that leave no room for the workspace; ours has none, and
+ * runs. */
 static void an_exact_plan_has_accelerates_beside_it(void **state)
 {
     struct command_result result =

@@ -1,5 +1,5 @@
-/* assay plan of many cases: the same with any number of processors, errors of the first case that has one, and no memory for a
- * case but what is printed of it. */
+/* assay plan of many cases: the same with any number of processors, errors of the first case that has one, and no
+ * memory for a case but what is printed of it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -109,8 +109,8 @@ static void bytes_are_the_same_with_any_number_of_processors(void **state)
     command_result_release(&result);
 }
 
-/* Two cases have an error of their own: the first in order is told, after what is told of the cases before it, and nothing is
- * printed of a plan that is not whole. */
+/* Two cases have an error of their own: the first in order is told, after what is told of the cases before it, and
+ * nothing is printed of a plan that is not whole. */
 static void a_case_in_the_middle_ends_the_plan(void **state)
 {
     char cases[2048];

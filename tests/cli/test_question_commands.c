@@ -120,8 +120,8 @@ static struct json *document_of(const struct command_result *result)
     return document;
 }
 
-/* Loading tiny-gpt2 takes one segment of 2 MiB: 0, 1 and 3 are what the command makes of enough, too little, and enough only with
- * the least overhead that others published (256 MiB; the most is 937 MiB). */
+/* Loading tiny-gpt2 takes one segment of 2 MiB: 0, 1 and 3 are what the command makes of enough, too little, and enough
+ * only with the least overhead that others published (256 MiB; the most is 937 MiB). */
 static void exit_codes_follow_the_verdict(void **state)
 {
     (void)state;
@@ -230,7 +230,8 @@ static void expect_bound(const char *model, const char *word, int64_t limit)
     command_result_release(&result);
 }
 
-/* Not memory: the model's positions, or what assay replays. Who reads "model" may believe that no larger size exists. */
+/* Not memory: the model's positions, or what assay replays. Who reads "model" may believe that no larger size
+ * exists. */
 static void a_bound_that_is_no_memory_says_whose_it_is(void **state)
 {
     (void)state;

@@ -80,7 +80,8 @@ static void a_run_leaves_records_and_a_report(void **state)
     assert_int_equal(access(below("nested/folder/report.md"), R_OK), 0);
 }
 
-/* A file stands where the folder of the plots should be, as a full disk would: the records and the summary are there. */
+/* A file stands where the folder of the plots should be, as a full disk would: the records and the summary are
+ * there. */
 static void a_report_that_cannot_be_written_loses_nothing(void **state)
 {
     (void)state;
@@ -163,7 +164,8 @@ static void a_device_that_is_not_there_exits_with_77(void **state)
     assert_int_equal(count_of(below("skip"), CASE_STATUS_SKIP), 4);
 }
 
-/* Quiet: no plot that no case has figures for, and no heading that says what nothing is. Not quiet, the plots are told. */
+/* Quiet: no plot that no case has figures for, and no heading that says what nothing is. Not quiet, the plots are
+ * told. */
 static void skipped_cases_stand_apart_and_quiet_is_quiet(void **state)
 {
     (void)state;
@@ -193,8 +195,8 @@ static void skipped_cases_stand_apart_and_quiet_is_quiet(void **state)
     command_result_release(&result);
 }
 
-/* The one that had no word: nothing failed, nothing is broken, and yet the run is not green. It says so when it is quiet,
- * too. */
+/* The one that had no word: nothing failed, nothing is broken, and yet the run is not green. It says so when it is
+ * quiet, too. */
 static void a_figure_that_cannot_be_judged_exits_with_3_and_says_why(void **state)
 {
     (void)state;

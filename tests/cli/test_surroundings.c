@@ -1,5 +1,5 @@
-/* What surrounds the program when it is started, and must not change what it does: the current folder, the folders above
- * the executable, standard descriptors that are closed. */
+/* What surrounds the program when it is started, and must not change what it does: the current folder, the folders
+ * above the executable, standard descriptors that are closed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

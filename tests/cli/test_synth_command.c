@@ -1,4 +1,5 @@
-/* assay synth: what it writes our own reader finds, the same seed gives the same bytes, and nothing of the user's is touched. */
+/* assay synth: what it writes our own reader finds, the same seed gives the same bytes, and nothing of the user's is
+ * touched. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -198,8 +199,8 @@ static void numbers_depend_on_the_seed_alone(void **state)
     checkpoint_release(other);
 }
 
-/* Half a million numbers, from more than one piece of work: a normal distribution of deviation 0.02, and what is known to be
- * constant. Two tensors, and two halves of one, have nothing in common. */
+/* Half a million numbers, from more than one piece of work: a normal distribution of deviation 0.02, and what is known
+ * to be constant. Two tensors, and two halves of one, have nothing in common. */
 static void numbers_are_those_of_the_initialisation(void **state)
 {
     (void)state;

@@ -100,7 +100,8 @@ static void no_word_is_lost(void **state)
     command_result_release(&result);
 }
 
-/* Paragraphs of the help are folded as a whole: no line of a few words between full ones. In a pipe they stand as they were written. */
+/* Paragraphs of the help are folded as a whole: no line of a few words between full ones. In a pipe they stand as they
+ * were written. */
 static void help_is_folded_by_paragraph(void **state)
 {
     (void)state;
@@ -139,8 +140,8 @@ static void long_names_go_below_and_errors_fold(void **state)
     }
 }
 
-/* The case that is running stands on one line, which each next word takes the place of; a log has whole lines alone, and with
- * --quiet there is nothing of either. */
+/* The case that is running stands on one line, which each next word takes the place of; a log has whole lines alone,
+ * and with --quiet there is nothing of either. */
 static void a_run_has_a_moving_line_in_a_terminal_alone(void **state)
 {
     (void)state;

@@ -16,8 +16,8 @@
 
 static char folder[40];
 
-/* A tiny Llama whose only tensor is its embedding, in float16 and with seven rows more than the configuration says, and one
- * with a name that a terminal obeys. */
+/* A tiny Llama whose only tensor is its embedding, in float16 and with seven rows more than the configuration says, and
+ * one with a name that a terminal obeys. */
 static const char header[] =
     "{\"model.embed_tokens.weight\":{\"dtype\":\"F16\",\"shape\":[9,4],\"data_offsets\":[0,72]},"
     "\"a\\u001b[31m.b\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[72,73]}}";

@@ -133,8 +133,8 @@ static void call_describe_dtypes(const struct tape_call *call, char *text, size_
     }
 }
 
-/* The dtypes that tapes give the operation, on a few variants each. A plan draws its optional operands, so one round over
- * its variants may miss a form. */
+/* The dtypes that tapes give the operation, on a few variants each. A plan draws its optional operands, so one round
+ * over its variants may miss a form. */
 static void tape_dtypes_try(struct conform *conform)
 {
     for (int i = 0; i < conform->request->calls->count && !conform_is_over(conform); i++) {

@@ -1,6 +1,6 @@
 /* Contract: which dtypes an operation takes for each of its tensors, asked of the check that every device makes
- * (harness/kernels/body_check.h). Which combinations must be tried follows from it; nothing here is listed by hand but the
- * products, which that check leaves to their plans. */
+ * (harness/kernels/body_check.h). Which combinations must be tried follows from it; nothing here is listed by hand but
+ * the products, which that check leaves to their plans. */
 #ifndef ASSAY_TESTS_CONFORMANCE_CONTRACT_H
 #define ASSAY_TESTS_CONFORMANCE_CONTRACT_H
 
@@ -8,8 +8,8 @@
 
 #include "harness/kernels/operation.h"
 
-/* Calls are put into classes: by the one dtype that is not floating among those that could be another; else by the dtype
- * of all floating ones; else mixed. */
+/* Calls are put into classes: by the one dtype that is not floating among those that could be another; else by the
+ * dtype of all floating ones; else mixed. */
 enum { CLASS_MIXED = DTYPE_COUNT, CLASS_COUNT };
 
 struct contract {

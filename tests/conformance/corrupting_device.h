@@ -16,8 +16,8 @@ enum corruption {
 
 const char *corruption_name(enum corruption corruption);
 
-/* The wrapped device owns inner and closes it; on failure inner still belongs to the caller. Tensors must be dense where
- * elements are corrupted; others are left as they are. */
+/* The wrapped device owns inner and closes it; on failure inner still belongs to the caller. Tensors must be dense
+ * where elements are corrupted; others are left as they are. */
 enum status_code device_corrupt_wrap(struct device *inner, enum corruption corruption, struct device **wrapped,
                                      struct status *error);
 

@@ -1,5 +1,6 @@
-/* Tensor cores without a GPU: the arithmetic with which they add products of float8, and a device around the host's whose float8
- * products are made with it, right or wrong in one way. It is what an H100 does (test_float8.c), not what one must do. */
+/* Tensor cores without a GPU: the arithmetic with which they add products of float8, and a device around the host's
+ * whose float8 products are made with it, right or wrong in one way. It is what an H100 does (test_float8.c), not what
+ * one must do. */
 #ifndef ASSAY_TESTS_CONFORMANCE_TENSOR_CORE_FLOAT8_H
 #define ASSAY_TESTS_CONFORMANCE_TENSOR_CORE_FLOAT8_H
 
@@ -28,8 +29,8 @@ enum float8_fault {
 
 const char *float8_fault_name(enum float8_fault fault);
 
-/* Float8 products that tensor cores would take are made so; all else is the host's. The wrapped device owns inner, which must be
- * the host, and closes it; on failure inner still belongs to the caller. */
+/* Float8 products that tensor cores would take are made so; all else is the host's. The wrapped device owns inner,
+ * which must be the host, and closes it; on failure inner still belongs to the caller. */
 enum status_code device_float8_wrap(struct device *inner, const struct float8_arithmetic *how, enum float8_fault fault,
                                     struct device **wrapped, struct status *error);
 

@@ -1,5 +1,5 @@
-/* Every operation in every dtype on every device that is here, against the reference; as tests, or, with --table, as one
- * table a device. Inputs are new in every run: a fault names the seed that repeats it,
+/* Every operation in every dtype on every device that is here, against the reference; as tests, or, with --table, as
+ * one table a device. Inputs are new in every run: a fault names the seed that repeats it,
  *     ASSAY_CONFORMANCE_SEED=SEED ASSAY_CONFORMANCE_OPERATION=LAYERNORM build/tests/conformance/test_conformance */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
-/* Whether the conformance test finds what is wrong: kernels that err in one way each, plans that leave something out. */
+/* Whether the conformance test finds what is wrong: kernels that err in one way each, plans that leave something
+ * out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

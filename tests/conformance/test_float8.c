@@ -1,5 +1,5 @@
-/* Float8 products of tensor cores: the arithmetic of tensor_core_float8.c is an H100's, to the bit; with the bound that the
- * conformance test allows them (reference_float8.c) it passes, and products that are wrong in one way do not. */
+/* Float8 products of tensor cores: the arithmetic of tensor_core_float8.c is an H100's, to the bit; with the bound that
+ * the conformance test allows them (reference_float8.c) it passes, and products that are wrong in one way do not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,8 @@
 
 enum { TERMS = 160, SEEDS = 2 };
 
-/* Elements that an NVIDIA H100 80GB HBM3 (driver 580.159.04, CUDA 13.0) left when the conformance test first ran on one. */
+/* Elements that an NVIDIA H100 80GB HBM3 (driver 580.159.04, CUDA 13.0) left when the conformance test first ran on
+ * one. */
 static const struct {
     const char *a, *b; /* the factors' codes */
     float a_scale, b_scale, bias;
@@ -189,7 +190,8 @@ static void wrong_products_are_found(void **state)
     }
 }
 
-/* Fast accumulation, which neither we ask for nor PyTorch's _scaled_mm unless it is told to; and tensor cores of fewer bits. */
+/* Fast accumulation, which neither we ask for nor PyTorch's _scaled_mm unless it is told to; and tensor cores of fewer
+ * bits. */
 static void coarser_sums_are_found(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Loss and every gradient of a tiny model of each family on each GPU that opens, held against those of the host. What the
- * host computes is held against PyTorch by peers/pytorch/model_check.py and tests/models/test_gradients.c. */
+/* Loss and every gradient of a tiny model of each family on each GPU that opens, held against those of the host. What
+ * the host computes is held against PyTorch by peers/pytorch/model_check.py and tests/models/test_gradients.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,8 +59,8 @@ static double longest_gradient(const struct comparison *c)
 }
 
 /* float32: 1e-4 of the gradient, where one cancels (of a bias before a normalisation) 1e-7 of the longest. 16 bits: no
- * further from the host than twice what the host is from float32, because both are off, each in its own direction, and a step
- * of bfloat16. */
+ * further from the host than twice what the host is from float32, because both are off, each in its own direction, and
+ * a step of bfloat16. */
 static void gradients_compare(const struct comparison *c)
 {
     double longest = longest_gradient(c), step = c->precision == PRECISION_FLOAT32 ? 1e-4 : 0x1p-7;

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* call: "launch:40:700" as EMULATED_FAULT has it (emulated_runtime.cpp). The fault takes away the file in folder that says
- * that it has yet to happen. Fails the running test where it cannot be planned. */
+/* call: "launch:40:700" as EMULATED_FAULT has it (emulated_runtime.cpp). The fault takes away the file in folder that
+ * says that it has yet to happen. Fails the running test where it cannot be planned. */
 void fault_plan(const char *folder, const char *call);
 
 /* Fails the running test where the fault has not happened. */

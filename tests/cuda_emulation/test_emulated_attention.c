@@ -1,6 +1,6 @@
-/* Attention on emulated tensor cores (cuda:1, an sm_90) against the double-precision reference, with bounds derived from
- * the roundings that the kernels are allowed; and which calls go there, told by what the form without them (cuda:0, an
- * sm_75) gives. */
+/* Attention on emulated tensor cores (cuda:1, an sm_90) against the double-precision reference, with bounds derived
+ * from the roundings that the kernels are allowed; and which calls go there, told by what the form without them
+ * (cuda:0, an sm_75) gives. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -149,8 +149,8 @@ static void what_fits_goes_to_the_cores(void **state)
 
 enum { DECODING = 22 }; /* the first of two plans of it, with 8 heads to a group and many columns */
 
-/* Each launch of a kernel takes another order of blocks and threads, forwards, backwards, shuffled, and copies arrive early
- * or late. */
+/* Each launch of a kernel takes another order of blocks and threads, forwards, backwards, shuffled, and copies arrive
+ * early or late. */
 static void the_order_of_threads_changes_nothing(void **state)
 {
     (void)state;

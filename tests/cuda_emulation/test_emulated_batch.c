@@ -1,5 +1,5 @@
-/* assay batch on an emulated GPU: whose memory it was that a try had no more of, in the words of the real plug-in, and the largest batch in a
- * memory that the prediction reads of the tries. */
+/* assay batch on an emulated GPU: whose memory it was that a try had no more of, in the words of the real plug-in, and
+ * the largest batch in a memory that the prediction reads of the tries. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* Calibration of a GPU, from its readings to verdicts, where every byte is known: an emulated driver takes so many bytes for
- * the context, for each kernel and for each handle (EMULATED_DRIVER). What was calibrated on one length of sequence is
- * exact for another, because the same kernels run. */
+/* Calibration of a GPU, from its readings to verdicts, where every byte is known: an emulated driver takes so many
+ * bytes for the context, for each kernel and for each handle (EMULATED_DRIVER). What was calibrated on one length of
+ * sequence is exact for another, because the same kernels run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

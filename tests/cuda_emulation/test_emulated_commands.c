@@ -1,4 +1,5 @@
-/* The program itself on the emulated GPU: what follows a fault is what a clean run measures, and two runs on one GPU. */
+/* The program itself on the emulated GPU: what follows a fault is what a clean run measures, and two runs on one
+ * GPU. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

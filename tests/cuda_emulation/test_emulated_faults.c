@@ -1,5 +1,5 @@
-/* Faults of a GPU, each once: what the device says of it and of everything after it, and that in a run it costs one row.
- * The emulated runtime makes them (EMULATED_FAULT). */
+/* Faults of a GPU, each once: what the device says of it and of everything after it, and that in a run it costs one
+ * row. The emulated runtime makes them (EMULATED_FAULT). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -55,8 +55,8 @@ static void a_fault_costs_one_row(void **state)
     }
 }
 
-/* The same call fails first soon, then ever later, until the case has no so many of them. Every time one row, of the kind
- * that is expected, and a second case that is what it is without a fault. */
+/* The same call fails first soon, then ever later, until the case has no so many of them. Every time one row, of the
+ * kind that is expected, and a second case that is what it is without a fault. */
 static void a_fault_is_one_row_wherever_it_falls(void **state)
 {
     struct scene *scene = *state;

@@ -77,7 +77,8 @@ static void stand_in_write(const struct gpu_scene *scene)
         "PYTHONPATH=tests/cuda_emulation/stand_in exec python3 \"$@\"");
 }
 
-/* On a GPU of 80 GB two tags are measured: one that a suite has no case of is no fault, unless it has none of either. */
+/* On a GPU of 80 GB two tags are measured: one that a suite has no case of is no fault, unless it has none of
+ * either. */
 static void a_tag_without_cases_is_left_out(void **state)
 {
     const struct gpu_scene *scene = *state;

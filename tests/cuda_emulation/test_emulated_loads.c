@@ -26,8 +26,8 @@ static enum status_code elementwise_run(struct device *device, enum opcode opcod
     return device->table->run(device, &call, NULL);
 }
 
-/* 8 x 16 times 16 x 32 and a bias; skewed: the first matrix does not begin at 16 bytes, which cublasLt does not take; beta:
- * what was in the result is added, likewise. */
+/* 8 x 16 times 16 x 32 and a bias; skewed: the first matrix does not begin at 16 bytes, which cublasLt does not take;
+ * beta: what was in the result is added, likewise. */
 static enum status_code product_run(struct device *device, bool skewed, double beta)
 {
     static _Alignas(16) float a[8 * 16 + 1], b[16 * 32], bias[32], out[8 * 32];

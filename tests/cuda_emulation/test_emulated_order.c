@@ -1,5 +1,5 @@
-/* The CUDA kernels on the emulated GPU, in several orders of blocks and threads: none may change a bit of an outcome. That
- * the outcomes are right is for test_emulated_conformance.c. */
+/* The CUDA kernels on the emulated GPU, in several orders of blocks and threads: none may change a bit of an outcome.
+ * That the outcomes are right is for test_emulated_conformance.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* assay place --run on emulated GPUs, each with memory, kernels and handles of its own: two GPUs and the host hold what was predicted, and
- * a GPU that has less than its budget is told of. */
+/* assay place --run on emulated GPUs, each with memory, kernels and handles of its own: two GPUs and the host hold what
+ * was predicted, and a GPU that has less than its budget is told of. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

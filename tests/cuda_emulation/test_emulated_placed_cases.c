@@ -1,5 +1,5 @@
-/* Cases of placed models on emulated GPUs, each with memory, kernels and handles of its own: a suite runs over two of them, holds the
- * locks of both, and tells which GPU is not here, is taken or has no memory left. */
+/* Cases of placed models on emulated GPUs, each with memory, kernels and handles of its own: a suite runs over two of
+ * them, holds the locks of both, and tells which GPU is not here, is taken or has no memory left. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,7 +60,8 @@ static void a_suite_runs_over_two_gpus(void **state)
     }
     assert_int_equal(json_count(json_get(line, "verdicts")), 3 * 3 + 3); /* replay's, and accelerate's total */
     assert_true(json_count(json_get(line, "transfers")) > 0);
-    /* What the driver counts is of the GPU that the line is about, and nothing of it was there before the lanes were opened. */
+    /* What the driver counts is of the GPU that the line is about, and nothing of it was there before the lanes were
+     * opened. */
     assert_int_equal(integer_at(json_get(line, "context"), "baseline_bytes"), 0);
     assert_int_equal(integer_at(json_get(line, "context"), "device_bytes"), 1000000);
     assert_int_equal(json_count(json_get(json_get(run_line(scene), "device_lock"), "paths")), 2);

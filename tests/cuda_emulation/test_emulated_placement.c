@@ -1,5 +1,6 @@
-/* A model over two GPUs, the host and the disk, on the emulated GPUs: each device is asked for what was predicted, and the numbers are
- * the host's. What runs on one GPU reaches no memory of the other (tests/cuda_emulation/emulated/emulated_runtime.cpp). */
+/* A model over two GPUs, the host and the disk, on the emulated GPUs: each device is asked for what was predicted, and
+ * the numbers are the host's. What runs on one GPU reaches no memory of the other
+ * (tests/cuda_emulation/emulated/emulated_runtime.cpp). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
-/* Proofs on a GPU, emulated: ballast leaves exactly the bytes that were predicted, whatever the GPU has, and one granule less is too
- * little; what the driver does to the ballast is told, and never taken for an outcome of the case. */
+/* Proofs on a GPU, emulated: ballast leaves exactly the bytes that were predicted, whatever the GPU has, and one
+ * granule less is too little; what the driver does to the ballast is told, and never taken for an outcome of the
+ * case. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

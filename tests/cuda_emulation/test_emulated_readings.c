@@ -1,5 +1,6 @@
-/* What a GPU's driver counts, and whether the row is valid, where everything is known: an emulated driver that takes so many
- * bytes for the context, for each kernel and for each handle (EMULATED_DRIVER), and an emulated NVML (EMULATED_NVML). */
+/* What a GPU's driver counts, and whether the row is valid, where everything is known: an emulated driver that takes so
+ * many bytes for the context, for each kernel and for each handle (EMULATED_DRIVER), and an emulated NVML
+ * (EMULATED_NVML). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -111,8 +112,8 @@ static void every_byte_has_its_item(void **state)
     }
 }
 
-/* Each line: what NVML tells, whether baseline and process are known at the end of forward, and the reason; NULL: valid. The
- * lists: one before the context, one at the end of context, one of load, one of forward. */
+/* Each line: what NVML tells, whether baseline and process are known at the end of forward, and the reason; NULL:
+ * valid. The lists: one before the context, one at the end of context, one of load, one of forward. */
 static const struct {
     const char *nvml;
     bool baseline, process;
@@ -225,7 +226,8 @@ static void an_instance_is_named_as_one(void **state)
     assert_memory_equal(text_at(json_get(line, "device"), "uuid"), "GPU-", 4);
 }
 
-/* Cases that use a GPU at a time: of the whole device nothing is known, nor who loaded what; the others are no foreigners. */
+/* Cases that use a GPU at a time: of the whole device nothing is known, nor who loaded what; the others are no
+ * foreigners. */
 static void who_shares_a_gpu_is_told_of_itself_alone(void **state)
 {
     struct scene *scene = *state;

@@ -1,5 +1,5 @@
-/* Searches on a GPU, emulated: nobody gives it a bound, so that its memory less what is used besides segments is what is predicted
- * with; where others use it too, nothing is. */
+/* Searches on a GPU, emulated: nobody gives it a bound, so that its memory less what is used besides segments is what
+ * is predicted with; where others use it too, nothing is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -64,8 +64,8 @@ static void a_gpu_that_others_use_is_not_predicted(void **state)
     assert_int_equal(json_kind(json_get(of, "note")), JSON_KIND_NULL);
 }
 
-/* Replay knows segments. What a library takes is another matter, and accelerate does not recognise it; here it makes the batch smaller all the
- * same, and that it was not predicted fails the case. */
+/* Replay knows segments. What a library takes is another matter, and accelerate does not recognise it; here it makes
+ * the batch smaller all the same, and that it was not predicted fails the case. */
 static void what_a_library_is_refused_was_not_predicted(void **state)
 {
     struct scene *scene = *state;

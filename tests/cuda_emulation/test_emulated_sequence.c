@@ -1,5 +1,5 @@
-/* Requested, allocated and reserved bytes, and the sequence they come from, are on the emulated GPU what was predicted on
- * meta, for the cases that tests/models/test_sequence_identity.c runs on the host. */
+/* Requested, allocated and reserved bytes, and the sequence they come from, are on the emulated GPU what was predicted
+ * on meta, for the cases that tests/models/test_sequence_identity.c runs on the host. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

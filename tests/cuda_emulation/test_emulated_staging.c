@@ -1,5 +1,5 @@
-/* Pinned staging memory on the emulated GPU: where it is taken, that copies go through it, that all of it is given back, and what
- * becomes of a load where the host pins none. */
+/* Pinned staging memory on the emulated GPU: where it is taken, that copies go through it, that all of it is given
+ * back, and what becomes of a load where the host pins none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

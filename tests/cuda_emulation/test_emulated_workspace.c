@@ -77,8 +77,8 @@ static double small_number(int64_t index)
     return (double)(index * 7 % 17 - 8) / 8.0;
 }
 
-/* a [ROWS, TERMS] times b [TERMS, COLUMNS], with a bias or without; skew: elements by which a lies off a line of 16 bytes.
- * Answers what the workspace is full of afterwards. */
+/* a [ROWS, TERMS] times b [TERMS, COLUMNS], with a bias or without; skew: elements by which a lies off a line of 16
+ * bytes. Answers what the workspace is full of afterwards. */
 static int product_fill(struct device *device, enum dtype dtype, bool biased, int64_t skew)
 {
     static _Alignas(16) float a[ROWS * TERMS + SKEW_MAXIMUM], b[TERMS * COLUMNS], bias[COLUMNS], out[ROWS * COLUMNS];

@@ -62,8 +62,8 @@ static bool peak_fake_reset(int file)
     return pwrite(file, "900\n", 4, 0) == 4 && ftruncate(file, 4) == 0;
 }
 
-/* A container that sees its own part of the tree. Without a kernel that resets (this is no cgroup2), a peak must have risen;
- * with one, the peak is that since the reset. */
+/* A container that sees its own part of the tree. Without a kernel that resets (this is no cgroup2), a peak must have
+ * risen; with one, the peak is that since the reset. */
 static void version_2_begins_at_the_root_of_its_mount(void **state)
 {
     (void)state;

@@ -46,8 +46,8 @@ static int64_t free_of(struct device *device)
     return reading.free_bytes;
 }
 
-/* What is told of OpenBLAS is what opening the device took at most, and does not change. Once it is there, it is not loaded
- * again. */
+/* What is told of OpenBLAS is what opening the device took at most, and does not change. Once it is there, it is not
+ * loaded again. */
 static void libraries_are_no_more_than_opening_took(void **state)
 {
     (void)state;

@@ -188,7 +188,8 @@ static void test_json(void **state)
     assert_null(estimate_get(&estimate, "total"));
 }
 
-/* A family without a forward pass: replay says that it does not know, and the rules that need none are asked all the same. */
+/* A family without a forward pass: replay says that it does not know, and the rules that need none are asked all the
+ * same. */
 static void test_mode_that_is_not_modelled(void **state)
 {
     struct subject *subject = subject_new("gpt2", workload_default(MODE_INFER));
@@ -224,7 +225,8 @@ static bool has_unknown(const struct estimate *estimate)
     return unknown;
 }
 
-/* Every rule that applies, of every kind of model, mode and division: a note where something is unknown, and only there. */
+/* Every rule that applies, of every kind of model, mode and division: a note where something is unknown, and only
+ * there. */
 static void test_what_is_unknown_has_a_reason(void **state)
 {
     static const char *const models[] = {"gpt2",

@@ -13,7 +13,8 @@
 
 static const int64_t LLAMA_2_7B = 6738415616; /* with its head */
 
-/* The tables of DeepSpeed's documentation (Memory Requirements): 2,851e6 parameters, 32e6 in the largest layer, 8 GPUs. */
+/* The tables of DeepSpeed's documentation (Memory Requirements): 2,851e6 parameters, 32e6 in the largest layer, 8
+ * GPUs. */
 static void test_deepspeed_tables(void **state)
 {
     struct deepspeed_setup setup = {.parameter_count = 2851000000, .largest_count = 32000000, .devices = 8};
@@ -209,7 +210,8 @@ static void test_weights_fifth(void **state)
     assert_false(estimator_would_apply("weights-1.2", "gpt2", workload_default(MODE_LOAD), NULL));
 }
 
-/* Prompt and new tokens for whole windows: MiniMax-M2's published figure has the same formula, 2 * 62 * 196,608 * 8 * 128. */
+/* Prompt and new tokens for whole windows: MiniMax-M2's published figure has the same formula, 2 * 62 * 196,608 * 8 *
+ * 128. */
 static void test_hf_mem(void **state)
 {
     struct workload workload = workload_default(MODE_GENERATE);

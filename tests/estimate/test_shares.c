@@ -99,7 +99,8 @@ static void test_tensor_like_megatron(void **state)
     }
 }
 
-/* 1F1B: the first stage waits with as many micro-batches as there are stages. Embedding and head are one on each end. */
+/* 1F1B: the first stage waits with as many micro-batches as there are stages. Embedding and head are one on each
+ * end. */
 static void test_pipeline(void **state)
 {
     const int64_t layer = INT64_C(4) * 4096 * 4096 + INT64_C(3) * 4096 * 11008 + 2 * 4096;
@@ -183,7 +184,8 @@ static void test_cache(void **state)
     struct estimate estimate = estimate_divided("shares", "Llama-3.1-8B", workload, &parallel);
     known_check(&estimate, "kv_cache_bytes", 301858816 / 8);
     /* 8,192 numbers of buffers aside: half of the layers, a quarter of each, the last norm and a quarter of the head; a
-     * cache of the prompt and the prefill's attention, which is more than the whole cache and the logits of one token */
+     * cache of the prompt and the prefill's attention, which is more than the whole cache and the logits of one
+     * token */
     const int64_t layer = (2 * 4096 * 4096 + 2 * 1024 * 4096 + 3 * 4096 * 14336) / 4 + 2 * 4096;
     known_check(&estimate, "weights_bytes", 2 * (16 * layer + 4096 + 128256 / 4 * 4096));
     known_check(&estimate, "activations_bytes", 50331648);
@@ -214,7 +216,8 @@ static void test_cache(void **state)
     unknown_check(&estimate, "kv_cache_bytes");
 }
 
-/* Autocast makes keys and values of 528 tokens in 16 bits, of which rotary positions make float32: as the replay keeps them. */
+/* Autocast makes keys and values of 528 tokens in 16 bits, of which rotary positions make float32: as the replay keeps
+ * them. */
 static void test_cache_under_autocast(void **state)
 {
     struct workload workload = workload_default(MODE_GENERATE);

@@ -1,4 +1,5 @@
-/* Fuzz target: config.json, to the skeleton. Skeletons are lists of tensors, so that those of many layers are passed over. */
+/* Fuzz target: config.json, to the skeleton. Skeletons are lists of tensors, so that those of many layers are passed
+ * over. */
 #include "harness/base/json.h"
 #include "models/skeleton.h"
 #include "tests/fuzz/fuzz.h"

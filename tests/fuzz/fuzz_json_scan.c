@@ -1,4 +1,5 @@
-/* Fuzz target: the scanner of JSON, held against the parser whose word counts: the same document or the same refusal. */
+/* Fuzz target: the scanner of JSON, held against the parser whose word counts: the same document or the same
+ * refusal. */
 #include <stdlib.h>
 #include <string.h>
 

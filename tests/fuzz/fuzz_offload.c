@@ -1,4 +1,5 @@
-/* Fuzz target: the index.json of an offload folder, beside two files of weights and one of safetensors that it may name. */
+/* Fuzz target: the index.json of an offload folder, beside two files of weights and one of safetensors that it may
+ * name. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Hub scene: a server, empty cache folders, and settings that lead to them. Linked into every test program of the area. */
+/* Hub scene: a server, empty cache folders, and settings that lead to them. Linked into every test program of the
+ * area. */
 #ifndef ASSAY_TESTS_HUB_SCENE_H
 #define ASSAY_TESTS_HUB_SCENE_H
 

@@ -1,5 +1,5 @@
-/* Hub server: a small HTTP/1.1 server on loopback, in a thread of its own, that answers as a hub does, or as one that is
- * broken. It answers one connection after the other and closes each. */
+/* Hub server: a small HTTP/1.1 server on loopback, in a thread of its own, that answers as a hub does, or as one that
+ * is broken. It answers one connection after the other and closes each. */
 #ifndef ASSAY_TESTS_HUB_SERVER_H
 #define ASSAY_TESTS_HUB_SERVER_H
 
@@ -44,7 +44,8 @@ enum { ASKED_MAXIMUM = 256 };
 
 struct hub_server;
 
-/* Fails the running test where it cannot be started. The rows are borrowed; an unknown path is 404 with RepoNotFound. */
+/* Fails the running test where it cannot be started. The rows are borrowed; an unknown path is 404 with
+ * RepoNotFound. */
 struct hub_server *hub_server_start(const struct served *rows, size_t count);
 void hub_server_stop(struct hub_server *server);
 

@@ -1,4 +1,5 @@
-/* Answers fed by hand: headers as servers write and miswrite them, bodies in blocks of every size, and what is believed. */
+/* Answers fed by hand: headers as servers write and miswrite them, bodies in blocks of every size, and what is
+ * believed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

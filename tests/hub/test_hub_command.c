@@ -1,5 +1,5 @@
-/* assay with names of models on a hub: found by HTTP once, then without a network; and told what is wrong where they are
- * not. */
+/* assay with names of models on a hub: found by HTTP once, then without a network; and told what is wrong where they
+ * are not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Hubs that refuse, break or lie: each is told from the others, says what would help, and leaves nothing half-written. */
+/* Hubs that refuse, break or lie: each is told from the others, says what would help, and leaves nothing
+ * half-written. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -215,8 +215,9 @@ static void file_that_is_not_there_is_remembered(void **state)
     hub_scene_end(&scene);
 }
 
-/* What huggingface_hub has is taken as it is, and nothing of it is asked again. The layout is what huggingface_hub 2.4.0 leaves
- * behind: the file under its ETag in blobs, a link to it in the snapshot, and what it has learnt is not there. */
+/* What huggingface_hub has is taken as it is, and nothing of it is asked again. The layout is what huggingface_hub
+ * 2.4.0 leaves behind: the file under its ETag in blobs, a link to it in the snapshot, and what it has learnt is not
+ * there. */
 static void cache_of_huggingface_hub_comes_first(void **state)
 {
     (void)state;
@@ -245,7 +246,8 @@ static void cache_of_huggingface_hub_comes_first(void **state)
     hub_scene_end(&scene);
 }
 
-/* A revision that was named more than a day ago is asked again; where the hub is away, what it was then still serves. */
+/* A revision that was named more than a day ago is asked again; where the hub is away, what it was then still
+ * serves. */
 static void old_revision_is_asked_again(void **state)
 {
     (void)state;

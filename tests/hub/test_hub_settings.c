@@ -1,5 +1,6 @@
 /* Settings of the environment and names of repositories. What is expected was printed by huggingface_hub 2.4.0: its
- * constants (HF_HUB_CACHE, HF_HUB_OFFLINE, ENDPOINT) under each environment with HOME=/home/u, and its validate_repo_id. */
+ * constants (HF_HUB_CACHE, HF_HUB_OFFLINE, ENDPOINT) under each environment with HOME=/home/u, and its
+ * validate_repo_id. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
-/* A model of 138 GB on a hub: Llama-2-70b in 15 shards, whose headers are made from its skeleton and whose tensors are zeros
- * that nobody asks for. What it costs is counted in bytes, and what is said of it is what is said of the catalogue's. */
+/* A model of 138 GB on a hub: Llama-2-70b in 15 shards, whose headers are made from its skeleton and whose tensors are
+ * zeros that nobody asks for. What it costs is counted in bytes, and what is said of it is what is said of the
+ * catalogue's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

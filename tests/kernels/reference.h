@@ -8,8 +8,8 @@
 
 #include "harness/kernels/operation.h"
 
-/* values[t]: the elements of tensor t in row-major order, whatever its strides. Inputs and updates are read, outputs are
- * written; the memory of the tensors is not looked at. */
+/* values[t]: the elements of tensor t in row-major order, whatever its strides. Inputs and updates are read, outputs
+ * are written; the memory of the tensors is not looked at. */
 typedef void reference_function(const struct operation_call *call, double *const *values);
 
 /* The float8_e4m3fn that is nearest to a number of up to 464. */
@@ -43,8 +43,9 @@ reference_function reference_quantize, reference_dequantize, reference_quantized
  * gradients of scores) to the dtype of q. values: as reference_run left them. Derived in reference_attention.c. */
 void reference_attention_bound(const struct operation_call *call, double *const *values, double *const *bounds);
 
-/* bounds: for each element of the output of SCALED_MATMUL the most that a GPU's tensor cores may be off, before bias and
- * rounding, where one instruction adds so many terms. values: as reference_run left them. Derived in reference_float8.c. */
+/* bounds: for each element of the output of SCALED_MATMUL the most that a GPU's tensor cores may be off, before bias
+ * and rounding, where one instruction adds so many terms. values: as reference_run left them. Derived in
+ * reference_float8.c. */
 void reference_scaled_matmul_bound(const struct operation_call *call, double *const *values, int terms, double *bounds);
 
 #endif

@@ -1,10 +1,11 @@
 /* How far off a float8 product of tensor cores may be: they add products of float8 with fewer bits than float32.
  *
- * One instruction of Hopper adds 32 products and the sum so far, one of Ada 16. The products are exact; all addends are shifted
- * to the largest exponent among them and cut below 13 bits of fraction, and what is written has 13 bits of fraction, cut as
- * well: "MMA-Sim: Bit-Accurate Reference Model of Tensor Cores and Matrix Cores", arXiv:2511.10909; "around 14 bits" in
- * DeepSeek-V3's technical report, arXiv:2412.19437. cublasLt without fast accumulation has float32 take such a sum over
- * every 128 terms. Of the ways that we tried this one alone gives what an H100 left (tests/conformance/test_float8.c).
+ * One instruction of Hopper adds 32 products and the sum so far, one of Ada 16. The products are exact; all addends are
+ * shifted to the largest exponent among them and cut below 13 bits of fraction, and what is written has 13 bits of
+ * fraction, cut as well: "MMA-Sim: Bit-Accurate Reference Model of Tensor Cores and Matrix Cores", arXiv:2511.10909;
+ * "around 14 bits" in DeepSeek-V3's technical report, arXiv:2412.19437. cublasLt without fast accumulation has float32
+ * take such a sum over every 128 terms. Of the ways that we tried this one alone gives what an H100 left
+ * (tests/conformance/test_float8.c).
  *
  * The bound goes with the exact sums of the same terms. Sums may be taken over more often, not less. */
 #include <math.h>
@@ -13,7 +14,8 @@
 
 enum { RUN_TERMS = 128, FRACTION_BITS = 13, FACTOR_EXPONENT_LEAST = -6 };
 
-/* That of the factors, as numbers of float8 have it: 1 to 2 is 0, and numbers below the least normal one have that one's. */
+/* That of the factors, as numbers of float8 have it: 1 to 2 is 0, and numbers below the least normal one have that
+ * one's. */
 static int product_exponent(double a, double b)
 {
     return (int)fmax(ilogb(a), FACTOR_EXPONENT_LEAST) + (int)fmax(ilogb(b), FACTOR_EXPONENT_LEAST);
@@ -31,8 +33,8 @@ static double run_reach(const struct float8_run *run)
     return fmax(run->sum - run->low, run->high - run->sum) + run->bound;
 }
 
-/* One instruction: each addend loses what is below the last bit kept, the written sum again. row, column: the factors of
- * count terms; step: from one of the column's to the next. */
+/* One instruction: each addend loses what is below the last bit kept, the written sum again. row, column: the factors
+ * of count terms; step: from one of the column's to the next. */
 static void group_add(struct float8_run *run, const double *row, const double *column, int64_t step, int64_t count)
 {
     const double before = run_reach(run);

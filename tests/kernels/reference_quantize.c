@@ -1,5 +1,6 @@
-/* Reference of quantised storage: codes found by trying all of them, in double precision. Where the definition rounds to
- * float32 before it rounds to a code (the scaled element, the middle between two levels), so does the reference: a tie must be the same tie. */
+/* Reference of quantised storage: codes found by trying all of them, in double precision. Where the definition rounds
+ * to float32 before it rounds to a code (the scaled element, the middle between two levels), so does the reference: a
+ * tie must be the same tie. */
 #include <math.h>
 #include <stddef.h>
 

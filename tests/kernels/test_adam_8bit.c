@@ -1,5 +1,5 @@
-/* 8-bit Adam against bitsandbytes itself: its maps, and five steps of its Adam8bit (peers/bitsandbytes/adam_8bit.py, which
- * says how the numbers are made). */
+/* 8-bit Adam against bitsandbytes itself: its maps, and five steps of its Adam8bit (peers/bitsandbytes/adam_8bit.py,
+ * which says how the numbers are made). */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

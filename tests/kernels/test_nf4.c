@@ -1,5 +1,5 @@
-/* The host's nf4 loops against the bodies they stand for: codes and worths bit for bit, whatever the length, and nothing
- * beyond it. */
+/* The host's nf4 loops against the bodies they stand for: codes and worths bit for bit, whatever the length, and
+ * nothing beyond it. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -15,7 +15,8 @@ enum { COUNT = 5003 };
 
 static const struct normal_numbers numbers = {.seed = 12345678901234567, .deviation = 0.02f};
 
-/* From places on both sides of 2^33, where the high half of the counter changes; pieces begin at even and at odd places. */
+/* From places on both sides of 2^33, where the high half of the counter changes; pieces begin at even and at odd
+ * places. */
 static void pieces_are_those_of_the_whole(void **state)
 {
     static const enum dtype dtypes[] = {DTYPE_FLOAT32, DTYPE_FLOAT16, DTYPE_BFLOAT16};

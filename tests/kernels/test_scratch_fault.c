@@ -1,5 +1,6 @@
-/* Host operations whose scratch space cannot be had: each allocation of each operation fails once. The linker leads this program's
- * own calls of malloc and its like here (Makefile: --wrap), and nobody else's: OpenMP ends a process that has no memory. */
+/* Host operations whose scratch space cannot be had: each allocation of each operation fails once. The linker leads
+ * this program's own calls of malloc and its like here (Makefile: --wrap), and nobody else's: OpenMP ends a process
+ * that has no memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,8 +43,8 @@ void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
     return fails() ? NULL : __real_aligned_alloc(alignment, bytes);
 }
 
-/* Runs one call again and again, with one allocation more before the one that fails, until it needs no more of them. What is
- * said is host_no_memory and nothing else, and nothing is written. Returns how many allocations there are. */
+/* Runs one call again and again, with one allocation more before the one that fails, until it needs no more of them.
+ * What is said is host_no_memory and nothing else, and nothing is written. Returns how many allocations there are. */
 static int allocations_fail(const struct trial *trial)
 {
     size_t bytes;

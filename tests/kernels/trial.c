@@ -1,4 +1,5 @@
-/* Trials: random tensors in poisoned memory. What is done with them is in trial_measure.c, what is right in reference.c. */
+/* Trials: random tensors in poisoned memory. What is done with them is in trial_measure.c, what is right in
+ * reference.c. */
 #include "tests/kernels/trial.h"
 
 #include <setjmp.h>

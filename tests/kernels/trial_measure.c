@@ -151,7 +151,8 @@ static bool tensor_aligns(const struct trial *trial, int t)
     return ((unsigned char *)trial->call.tensors[t].data - trial->memory[t]) % 16 == 0;
 }
 
-/* A float8 product that tensor cores may take: both factors along k, all at multiples of 16, a bias of the output's 16 bits. */
+/* A float8 product that tensor cores may take: both factors along k, all at multiples of 16, a bias of the output's 16
+ * bits. */
 static bool trial_cuts_float8(const struct trial *trial)
 {
     const struct operation_call *call = &trial->call;

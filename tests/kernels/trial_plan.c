@@ -108,8 +108,8 @@ struct shape {
     int64_t size[TENSOR_RANK_MAXIMUM];
 };
 
-/* Scalars, odd sizes, sizes of 1, empty ones, one beyond a span, one beyond the threshold of threads, the full rank, rows
- * of whole groups, rows of 13 that lie 16 apart where they are gapped. */
+/* Scalars, odd sizes, sizes of 1, empty ones, one beyond a span, one beyond the threshold of threads, the full rank,
+ * rows of whole groups, rows of 13 that lie 16 apart where they are gapped. */
 static const struct shape shapes[] = {
     {0, {0}},
     {1, {1}},

@@ -1,5 +1,5 @@
-/* Plans of the products. Sums of rounded products err with their number of terms: that is allowed in absolute terms, from
- * elements between -1 and 1. */
+/* Plans of the products. Sums of rounded products err with their number of terms: that is allowed in absolute terms,
+ * from elements between -1 and 1. */
 #include "tests/kernels/trial_plan.h"
 
 #include <math.h>
@@ -10,8 +10,8 @@ static double sum_allowance(int64_t term_count)
     return (double)(term_count + 2) * 0x1p-23;
 }
 
-/* In one of four calls float32 factors may be rounded to TF32, each by 2^-11 of itself. To be called once the factors are
- * there; attribute: which of i says so. */
+/* In one of four calls float32 factors may be rounded to TF32, each by 2^-11 of itself. To be called once the factors
+ * are there; attribute: which of i says so. */
 static void tf32_draw(struct trial *trial, int attribute, double factor, int64_t term_count)
 {
     const struct tensor *tensors = trial->call.tensors;
@@ -38,8 +38,8 @@ static void workspace_draw(struct trial *trial)
     }
 }
 
-/* Dimensions as they lie in memory, innermost first, of rank 4: row-major; column-major; heads inside rows ([B, S, a, D]
- * seen as [B, a, S, D]); the two batch dimensions exchanged. */
+/* Dimensions as they lie in memory, innermost first, of rank 4: row-major; column-major; heads inside rows ([B, S, a,
+ * D] seen as [B, a, S, D]); the two batch dimensions exchanged. */
 static const int memory_orders[][4] = {{3, 2, 1, 0}, {2, 3, 1, 0}, {3, 1, 2, 0}, {3, 2, 0, 1}};
 
 struct product_shape {
@@ -141,8 +141,9 @@ static void factors_input(struct trial *trial, const struct product_shape *s, en
     trial_input_placed(trial, dtype, turned ? &columns : &rows, 2, (const int64_t[]){s->k, s->n}, low, high);
 }
 
-/* Aligned to 4 and to 16, and not; terms enough to leave float32, panels and tiles behind. Tensor cores take float8 where n
- * and k are multiples of 16: less than one instruction's terms, a few instructions, and many with half a one at the end. */
+/* Aligned to 4 and to 16, and not; terms enough to leave float32, panels and tiles behind. Tensor cores take float8
+ * where n and k are multiples of 16: less than one instruction's terms, a few instructions, and many with half a one at
+ * the end. */
 static const struct product_shape linear_shapes[] = {
     {2, {1, 1}, 1, 1, 1},      {2, {1, 1}, 3, 5, 7},      {2, {1, 1}, 4, 8, 16},     {2, {1, 1}, 5, 12, 20},
     {2, {1, 1}, 1, 33, 64},    {2, {1, 1}, 65, 17, 36},   {2, {1, 1}, 2, 3, 1500},   {2, {1, 1}, 4, 8, 4096},

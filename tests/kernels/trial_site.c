@@ -7,7 +7,8 @@
 /* Each tensor begins where an allocator of the device would let it begin. */
 enum { SITE_BYTES = 64 << 20, ALIGNMENT = 512 };
 
-/* Ada (sm_89) and Hopper (sm_90), see reference_float8.c; older ones have no tensor cores for float8, newer ones keep 25 bits. */
+/* Ada (sm_89) and Hopper (sm_90), see reference_float8.c; older ones have no tensor cores for float8, newer ones keep
+ * 25 bits. */
 static int float8_terms_of(const char *target)
 {
     return strcmp(target, "sm_89") == 0 ? 16 : strcmp(target, "sm_90") == 0 ? 32 : 0;
@@ -41,7 +42,8 @@ void trial_site_close(struct trial_site *site)
     *site = (struct trial_site){0};
 }
 
-/* Where each tensor's memory lies in the segment; tensors that share memory share it there. Returns the bytes of all. */
+/* Where each tensor's memory lies in the segment; tensors that share memory share it there. Returns the bytes of
+ * all. */
 static int64_t memory_place(const struct trial *trial, int64_t offset[OPERATION_TENSORS_MAXIMUM])
 {
     int64_t end = 0;

@@ -1,5 +1,5 @@
-/* Site: where trials run. A device and one segment of it through which the tensors travel, so that a device whose memory
- * the host cannot read is tried like any other. */
+/* Site: where trials run. A device and one segment of it through which the tensors travel, so that a device whose
+ * memory the host cannot read is tried like any other. */
 #ifndef ASSAY_TESTS_KERNELS_TRIAL_SITE_H
 #define ASSAY_TESTS_KERNELS_TRIAL_SITE_H
 

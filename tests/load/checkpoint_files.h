@@ -1,4 +1,5 @@
-/* Checkpoint files: a model's tensors as files of safetensors, with values that can be told, whole, in shards, or damaged. */
+/* Checkpoint files: a model's tensors as files of safetensors, with values that can be told, whole, in shards, or
+ * damaged. */
 #ifndef ASSAY_TESTS_LOAD_CHECKPOINT_FILES_H
 #define ASSAY_TESTS_LOAD_CHECKPOINT_FILES_H
 
@@ -22,7 +23,8 @@ struct files_request {
 /* Writes them into the folder, which is there. Fails the running test where it cannot. */
 void checkpoint_files_write(const char *folder, const struct files_request *request);
 
-/* Element number `index` of the tensor of that name in the files: a whole number from -100 to 100, exact in every type. */
+/* Element number `index` of the tensor of that name in the files: a whole number from -100 to 100, exact in every
+ * type. */
 double stored_value(const char *name, int64_t index);
 
 #endif

@@ -34,9 +34,11 @@ struct load_fixture {
     struct replay_lane lanes[FIXTURE_PLACES];
 };
 
-/* vocab: of the model, 0 for its own. Writes the files that files describes, whose skeleton is set here, and opens them. */
+/* vocab: of the model, 0 for its own. Writes the files that files describes, whose skeleton is set here, and opens
+ * them. */
 void fixture_open(struct load_fixture *fixture, const char *model, int64_t vocab, struct files_request *files);
-/* Fails the running test where the plan is not made. specs: a device for each place, "disk" for the disk; ended by NULL. */
+/* Fails the running test where the plan is not made. specs: a device for each place, "disk" for the disk; ended by
+ * NULL. */
 void fixture_plan(struct load_fixture *fixture, const struct device_map *map, const struct storage_type *type,
                   const char *const *specs);
 void fixture_close(struct load_fixture *fixture);

@@ -1,6 +1,6 @@
-/* What the real load_checkpoint_in_model did (peers/placement/load_checkpoint.py), and what our plan does with the same checkpoint
- * and call: the same place, the same type, the same keys that are not loaded, and a refusal where accelerate raises. Where we decide
- * otherwise, the case says so here. */
+/* What the real load_checkpoint_in_model did (peers/placement/load_checkpoint.py), and what our plan does with the same
+ * checkpoint and call: the same place, the same type, the same keys that are not loaded, and a refusal where accelerate
+ * raises. Where we decide otherwise, the case says so here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* A checkpoint that is made: the draft says every byte of it, our own loader takes all of it, the seed decides the numbers, and
- * what is refused leaves nothing. */
+/* A checkpoint that is made: the draft says every byte of it, our own loader takes all of it, the seed decides the
+ * numbers, and what is refused leaves nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

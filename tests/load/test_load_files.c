@@ -1,4 +1,5 @@
-/* Files of a checkpoint that are held open: the bytes of tensors as a stream, and what is said of files that are not what they were. */
+/* Files of a checkpoint that are held open: the bytes of tensors as a stream, and what is said of files that are not
+ * what they were. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* A load carried out: every element arrives, in every type, wherever it is put; and no memory is held but what is planned. */
+/* A load carried out: every element arrives, in every type, wherever it is put; and no memory is held but what is
+ * planned. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -152,8 +153,8 @@ static void gpus_are_filled_through_the_staging_buffer(void **state)
     }
 }
 
-/* Rounding is that of float_store, which tests/kernels hold against IEEE; what counts here is that each loop is the one of its
- * pair, and that a tensor may begin at any byte. */
+/* Rounding is that of float_store, which tests/kernels hold against IEEE; what counts here is that each loop is the one
+ * of its pair, and that a tensor may begin at any byte. */
 static void casts_round_to_nearest_even(void **state)
 {
     static const char *const types[] = {"F32", "F16", "BF16"};

@@ -1,5 +1,5 @@
-/* The replay beside PyTorch's record: a scenario worked by hand in both forms, and then with one thing in it wrong, which
- * must be told with its event. vectors/README.md derives the addresses and figures. */
+/* The replay beside PyTorch's record: a scenario worked by hand in both forms, and then with one thing in it wrong,
+ * which must be told with its event. vectors/README.md derives the addresses and figures. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -139,8 +139,8 @@ static void one_wrong_number_among_events_is_told(void **state)
         /* a segment that ours does not need, because a free block is large enough */
         {"  [\"malloc\", 0, 4718592],", "  [\"segment\", 402653184, 20971520],\n  [\"malloc\", 402653184, 4718592],",
          13, "took a segment of 20971520 bytes", "found a free block at 0 in a segment that it had", 0, 1, 1},
-        /* a segment that ours needs and PyTorch did not take: it raises peaks of four rows and one reserved, and is given
-         * back with the next emptying */
+        /* a segment that ours needs and PyTorch did not take: it raises peaks of four rows and one reserved, and is
+         * given back with the next emptying */
         {"[\"free\", 0],",
          "[\"free\", 0], [\"malloc\", 0, 5242880], [\"malloc\", 67108864, 9437184], [\"free\", 0], "
          "[\"free\", 67108864],",

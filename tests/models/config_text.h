@@ -1,5 +1,5 @@
-/* Config text: a configuration from the words of a config.json, through a file as every reader has it. For test programs whose set-up
- * makes a scratch file (tests/support/scratch_file.h). */
+/* Config text: a configuration from the words of a config.json, through a file as every reader has it. For test
+ * programs whose set-up makes a scratch file (tests/support/scratch_file.h). */
 #ifndef ASSAY_TESTS_MODELS_CONFIG_TEXT_H
 #define ASSAY_TESTS_MODELS_CONFIG_TEXT_H
 

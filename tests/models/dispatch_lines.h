@@ -1,5 +1,5 @@
-/* Lines of peers/placement/dispatch-*.jsonl: what a model that the real accelerate dispatched held on each device; and our tape of
- * the same map in the same figures. */
+/* Lines of peers/placement/dispatch-*.jsonl: what a model that the real accelerate dispatched held on each device; and
+ * our tape of the same map in the same figures. */
 #ifndef ASSAY_TESTS_MODELS_DISPATCH_LINES_H
 #define ASSAY_TESTS_MODELS_DISPATCH_LINES_H
 
@@ -13,7 +13,8 @@ struct place_figures {
     int64_t end[PLACES], peak[PLACES];
 };
 
-/* Live bytes without workspaces, which no dispatcher sees, by place, at the end of a stage and at most in it; of one that occurs several times the last counts. */
+/* Live bytes without workspaces, which no dispatcher sees, by place, at the end of a stage and at most in it; of one
+ * that occurs several times the last counts. */
 struct place_figures place_figures_take(const struct tape_view *view, enum stage stage);
 
 /* A line's model in its places. All zero before; the caller releases it, also on failure. */
@@ -29,9 +30,9 @@ enum status_code dispatch_model_place(const struct json *line, const struct work
                                       struct dispatch_model *model, struct status *error);
 void dispatch_model_release(struct dispatch_model *model);
 
-/* dispatch_model({"": "disk"}): extract_submodules_state_dict looks for names that begin with "" and a dot, and finds none, so that the
- * index names no weight, and the first one that a pass wants is a KeyError. Nothing else may raise one. Our tape has the weights, and
- * wants the same one first. */
+/* dispatch_model({"": "disk"}): extract_submodules_state_dict looks for names that begin with "" and a dot, and finds
+ * none, so that the index names no weight, and the first one that a pass wants is a KeyError. Nothing else may raise
+ * one. Our tape has the weights, and wants the same one first. */
 bool dispatch_fault_is_theirs(const struct json *line, const char *fault, const struct dispatch_model *model);
 
 /* The workload of a line: its mode, attention, batch, seq and new_tokens. */

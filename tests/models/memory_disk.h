@@ -15,8 +15,8 @@ struct memory_disk {
     int tensor_count, read_count;
 };
 
-/* What a lane writes to and reads from. Fails the running test where there are more tensors than the disk has room for, or one
- * is read with another size than it was written with. */
+/* What a lane writes to and reads from. Fails the running test where there are more tensors than the disk has room for,
+ * or one is read with another size than it was written with. */
 struct placed_store memory_disk_store(struct memory_disk *disk);
 
 int64_t memory_disk_bytes(const struct memory_disk *disk); /* of all tensors */

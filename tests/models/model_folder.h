@@ -6,7 +6,8 @@
 
 enum edit_kind { EDIT_DROP, EDIT_NAME, EDIT_DTYPE, EDIT_FIRST_SIZE, EDIT_ADD, EDIT_TIED, EDIT_PREFIX };
 
-/* One change to what the skeleton says. tensor: its path (PREFIX: what all names lose at their front, "" or "bert."). */
+/* One change to what the skeleton says. tensor: its path (PREFIX: what all names lose at their front, "" or
+ * "bert."). */
 struct edit {
     enum edit_kind kind;
     const char *tensor;
@@ -15,8 +16,8 @@ struct edit {
                           it shares its storage; PREFIX: what they get instead */
 };
 
-/* A folder in /tmp with the config.json of a model of the catalogue and its model.safetensors, edits made; float32. Fails the
- * running test where it cannot be made. */
+/* A folder in /tmp with the config.json of a model of the catalogue and its model.safetensors, edits made; float32.
+ * Fails the running test where it cannot be made. */
 void model_folder_make(char folder[64], const char *model, enum head head, const struct edit *edits, int edit_count);
 /* The same with a header as it is to stand in the file, of data_bytes of tensors. */
 void model_folder_write(char folder[64], const char *model, const char *header, int64_t data_bytes);

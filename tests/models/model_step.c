@@ -13,7 +13,8 @@
 
 #include "harness/kernels/convert.h"
 
-/* The first forward pass is the third such stage: inputs are made in the first, and nothing is dropped in the second. */
+/* The first forward pass is the third such stage: inputs are made in the first, and nothing is dropped in the
+ * second. */
 enum { FIRST_PASS = 3 };
 
 /* Uniform in [-1, 1): the finalizer of SplitMix64. */

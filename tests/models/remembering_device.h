@@ -11,7 +11,8 @@
 struct last_output {
     unsigned char *bytes;
     int64_t count;
-    /* Of every ARGMAX, the scores and what was chosen, in order: a sum that tells them apart; and how many there were. */
+    /* Of every ARGMAX, the scores and what was chosen, in order: a sum that tells them apart; and how many there
+     * were. */
     uint64_t choices;
     int choice_count;
 };

@@ -1,5 +1,5 @@
-/* Sequence cases: the list, by loops, and one comparison. That the figures are right is for other tests; here they are the
- * same. */
+/* Sequence cases: the list, by loops, and one comparison. That the figures are right is for other tests; here they are
+ * the same. */
 #include "tests/models/sequence_cases.h"
 
 #include <setjmp.h>
@@ -13,7 +13,8 @@
 #include "tests/support/device_use.h"
 #include "tests/support/modelled.h"
 
-/* Whole: with every precision and optimizer. Those differ by what all families share, so the others go through a few. */
+/* Whole: with every precision and optimizer. Those differ by what all families share, so the others go through a
+ * few. */
 static const struct {
     const char *name;
     bool whole, is_text, generates, attends;

@@ -6,8 +6,8 @@
 #include "harness/tape/tape.h"
 #include "models/workload.h"
 
-/* Live requested bytes without workspaces and scratch, which the shadow cannot see; of a stage that occurs several times the last
- * counts. */
+/* Live requested bytes without workspaces and scratch, which the shadow cannot see; of a stage that occurs several
+ * times the last counts. */
 struct stage_figures {
     int64_t end[STAGE_COUNT], peak[STAGE_COUNT];
     bool present[STAGE_COUNT];
@@ -19,8 +19,8 @@ void stage_figures_take(const struct tape_view *view, struct stage_figures *figu
 /* "" where the line has no such text. */
 const char *shadow_text(const struct json *line, const char *key);
 
-/* The workload that a line says; fields that it leaves out, or that are null, have the default of its mode. seq is 0 for
- * images. STATUS_INVALID where a field has no such value. */
+/* The workload that a line says; fields that it leaves out, or that are null, have the default of its mode. seq is 0
+ * for images. STATUS_INVALID where a field has no such value. */
 enum status_code shadow_workload_read(const struct json *line, struct workload *workload, struct status *error);
 
 /* The same; fails the test where it is invalid. */

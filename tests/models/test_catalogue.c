@@ -184,8 +184,8 @@ static bool is_digit(char character)
     return character >= '0' && character <= '9';
 }
 
-/* Every way to join two digits that a separator parts, or to part two that stand together: each is another name than its model's,
- * and that of no other model, so that nothing answers. */
+/* Every way to join two digits that a separator parts, or to part two that stand together: each is another name than
+ * its model's, and that of no other model, so that nothing answers. */
 static void digits_check(const char *name)
 {
     size_t length = strlen(name);

@@ -1,5 +1,5 @@
-/* Reading configurations of Qwen3, Phi-3, Gemma and GPT-NeoX: defaults of the real classes, which layers have a window, and
- * wrong values by their messages. */
+/* Reading configurations of Qwen3, Phi-3, Gemma and GPT-NeoX: defaults of the real classes, which layers have a window,
+ * and wrong values by their messages. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

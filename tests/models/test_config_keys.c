@@ -1,4 +1,5 @@
-/* Keys of a configuration, held against the real classes: peers/transformers/config_keys.py wrote what they know and take. */
+/* Keys of a configuration, held against the real classes: peers/transformers/config_keys.py wrote what they know and
+ * take. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* The rule of convolution_workspace.h against what cuDNN took on an H100: every convolution of the ResNets, forward and
- * backward, from the probe that is committed. How many rows the rule must explain is said by kind; what it leaves out is in
- * docs/pytorch-findings.md. */
+ * backward, from the probe that is committed. How many rows the rule must explain is said by kind; what it leaves out
+ * is in docs/pytorch-findings.md. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +30,8 @@ static int64_t number(const struct json *line, const char *key)
     return value;
 }
 
-/* Sum of what was not held at the end among the rows of an array from `from` to before the next that was; *from moves on. */
+/* Sum of what was not held at the end among the rows of an array from `from` to before the next that was; *from moves
+ * on. */
 static int64_t scratch_bytes(const struct json *rows, size_t *from)
 {
     int64_t bytes = 0;
@@ -102,7 +103,8 @@ static int64_t bytes_of(const char *name, enum opcode opcode, struct convolution
     return convolution_workspace_bytes(target, opcode, &shape);
 }
 
-/* The patches of ViT-Base: 1 and 32 images in bfloat16, as its histories have them, and none in float32 without TF32. */
+/* The patches of ViT-Base: 1 and 32 images in bfloat16, as its histories have them, and none in float32 without
+ * TF32. */
 static void patches_are_laid_out_anew(void **state)
 {
     (void)state;

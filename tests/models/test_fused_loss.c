@@ -1,5 +1,5 @@
-/* Training with the fused cross entropy beside the composed one: the same loss and gradients, fewer bytes. Its bytes are
- * held against Liger-Kernel's own function in test_pytorch_shadow.c. */
+/* Training with the fused cross entropy beside the composed one: the same loss and gradients, fewer bytes. Its bytes
+ * are held against Liger-Kernel's own function in test_pytorch_shadow.c. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -283,7 +283,8 @@ static struct figures figures_of(const char *model, enum precision precision, en
     return figures;
 }
 
-/* What the fused form keeps and takes less: N rows of V logits, each of whose elements has so many bytes in the loss. */
+/* What the fused form keeps and takes less: N rows of V logits, each of whose elements has so many bytes in the
+ * loss. */
 static void bytes_are_those_derived(void **state)
 {
     (void)state;

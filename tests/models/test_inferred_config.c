@@ -1,5 +1,5 @@
-/* Model files without a configuration: what their tensors tell is what the configuration said, and what they do not tell is
- * refused or called assumed. */
+/* Model files without a configuration: what their tensors tell is what the configuration said, and what they do not
+ * tell is refused or called assumed. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -157,8 +157,8 @@ static int64_t stored_bytes_of(const struct skeleton *skeleton)
     return bytes;
 }
 
-/* Files that transformers wrote (peers/transformers/saved_folders.py), without their configurations: what they are made of is
- * what their tensors tell, and each weighs what is stored. */
+/* Files that transformers wrote (peers/transformers/saved_folders.py), without their configurations: what they are made
+ * of is what their tensors tell, and each weighs what is stored. */
 static void files_of_transformers_are_told(void **state)
 {
     static const char *const names[] = {"qwen2-moe",   "qwen2-moe-dense",  "qwen3-moe",   "qwen3-moe-step",

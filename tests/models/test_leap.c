@@ -1,5 +1,6 @@
-/* Leaps: a long generation whose repetitions are left out where they are known, held against the same with every one carried out: all
- * figures of every stage, with and without a bound. That both say what a recorded tape says is test_repetition.c's. */
+/* Leaps: a long generation whose repetitions are left out where they are known, held against the same with every one
+ * carried out: all figures of every stage, with and without a bound. That both say what a recorded tape says is
+ * test_repetition.c's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -94,7 +95,8 @@ static int64_t leap_equals_walk(const struct generation *generation, int64_t bou
     return left_out;
 }
 
-/* Without a bound, and with so many between what tensors need and what is reserved. Returns what was left out in all. */
+/* Without a bound, and with so many between what tensors need and what is reserved. Returns what was left out in
+ * all. */
 static int64_t generation_check(struct generation *generation, int bounds)
 {
     struct replay_result result;
@@ -155,7 +157,8 @@ static uint64_t random_next(uint64_t *state, uint64_t bound)
     return (*state >> 33) % bound;
 }
 
-/* At random, but the same in every run: architectures with windows, latent caches and experts, beams, caches, precisions. */
+/* At random, but the same in every run: architectures with windows, latent caches and experts, beams, caches,
+ * precisions. */
 static void random_cases_are_equal(void **state)
 {
     (void)state;

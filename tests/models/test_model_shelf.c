@@ -1,4 +1,5 @@
-/* Model shelf: one skeleton for all cases that have it in common, another for those that have not, and never too many. */
+/* Model shelf: one skeleton for all cases that have it in common, another for those that have not, and never too
+ * many. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

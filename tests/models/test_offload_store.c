@@ -1,5 +1,6 @@
-/* A model whose last layer lies on the disk, run with an offload folder of accelerate as that disk: what the tape fetches is what
- * it sent, a folder of other weights is told, and so is a file that goes or is cut while the model runs. */
+/* A model whose last layer lies on the disk, run with an offload folder of accelerate as that disk: what the tape
+ * fetches is what it sent, a folder of other weights is told, and so is a file that goes or is cut while the model
+ * runs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

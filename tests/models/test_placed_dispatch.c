@@ -1,5 +1,5 @@
-/* Placed tapes against the real dispatch_model: peers/placement/dispatch-*.jsonl has what each device held in a forward pass of
- * a model that accelerate dispatched; our tape of the same map must hold the same bytes on each device. */
+/* Placed tapes against the real dispatch_model: peers/placement/dispatch-*.jsonl has what each device held in a forward
+ * pass of a model that accelerate dispatched; our tape of the same map must hold the same bytes on each device. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,10 +17,11 @@ static int line_minimum = 1000;
 static const char *lines_path = "peers/placement/dispatch-torch-2.11.0-transformers-5.23.0-accelerate-1.15.0.jsonl";
 
 /* transformers takes a fake tensor for a trace, in which it does not ask whether a batch is packed (is_tracing in
- * find_packed_sequence_indices): its mask then holds the sequences' numbers, int64 [batch, rows], and compares them, read twice by index,
- * for booleans of their own. A real pass asks, and has none of it, as our tape. Seen where nothing larger comes on the device of the
- * embedded words, the main one being another. Beside a window, whose mask has its peak at that comparison, it is all of that; else the
- * peak moves there from where(), which makes numbers of booleans with two scalars. */
+ * find_packed_sequence_indices): its mask then holds the sequences' numbers, int64 [batch, rows], and compares them,
+ * read twice by index, for booleans of their own. A real pass asks, and has none of it, as our tape. Seen where nothing
+ * larger comes on the device of the embedded words, the main one being another. Beside a window, whose mask has its
+ * peak at that comparison, it is all of that; else the peak moves there from where(), which makes numbers of booleans
+ * with two scalars. */
 static int64_t trace_bytes(const struct json *line)
 {
     int64_t batch = json_integer_or(json_get(line, "batch"), 0), rows = json_integer_or(json_get(line, "seq"), 0);
@@ -41,16 +42,17 @@ static bool difference_is_known(const struct json *line, int place, int64_t ours
 {
     enum { INDEX_BYTES = 8 };
     const char *model = shadow_text(line, "model");
-    /* Falcon takes one head by a list of one number. PyTorch makes a tensor of it in the host's memory and copies that to the
-     * device; our tape has the device's alone. */
+    /* Falcon takes one head by a list of one number. PyTorch makes a tensor of it in the host's memory and copies that
+     * to the device; our tape has the device's alone. */
     if (strncmp(model, "tiny-falcon", 11) == 0 && place == CPU) {
         return theirs == end + INDEX_BYTES && ours == end;
     }
     if (json_get(line, "main") != NULL && theirs - ours == trace_bytes(line)) {
         return true;
     }
-    /* A LayerNorm over channels copies pixels whose channels do not lie side by side, inside of the operator, where no dispatcher sees it: 8
-     * channels of 8 x 8 pixels, 2048 bytes, which make that moment 512 bytes higher than the one that is seen as the highest. */
+    /* A LayerNorm over channels copies pixels whose channels do not lie side by side, inside of the operator, where no
+     * dispatcher sees it: 8 channels of 8 x 8 pixels, 2048 bytes, which make that moment 512 bytes higher than the one
+     * that is seen as the highest. */
     if (strcmp(model, "tiny-convnext") == 0 && json_get(line, "main") != NULL) {
         return ours - theirs == 512;
     }

@@ -1,5 +1,5 @@
-/* Generation over several devices against the real one: peers/placement/dispatch-generate-*.jsonl has what each device held while
- * transformers' generate() ran a model that accelerate had dispatched, and in forward passes with sdpa. */
+/* Generation over several devices against the real one: peers/placement/dispatch-generate-*.jsonl has what each device
+ * held while transformers' generate() ran a model that accelerate had dispatched, and in forward passes with sdpa. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,8 @@ static const char *lines_path =
 
 static int differing, refused, theirs_alone;
 
-/* A class that has eager attention alone is an error for transformers, where it is asked for sdpa; assay takes what it has. */
+/* A class that has eager attention alone is an error for transformers, where it is asked for sdpa; assay takes what it
+ * has. */
 static bool is_asked_for_sdpa_in_vain(const char *fault, const struct dispatch_model *model)
 {
     return model->config.family->attends_eagerly && strncmp(fault, "ValueError: ", 12) == 0 &&
@@ -35,9 +36,9 @@ static void difference_tell(const struct json *line, const char *what)
     differing++;
 }
 
-/* The head of a model whose words stay on the host, tied to them and kept on the disk: in the first pass after dispatch_model what is
- * brought of it goes before its product, because the words are used, and in every later one after it. Our tape has later ones: the one
- * row of logits for each item comes beside it. */
+/* The head of a model whose words stay on the host, tied to them and kept on the disk: in the first pass after
+ * dispatch_model what is brought of it goes before its product, because the words are used, and in every later one
+ * after it. Our tape has later ones: the one row of logits for each item comes beside it. */
 static bool is_first_of_tied_head(const struct json *line, const struct dispatch_model *model, enum stage stage,
                                   int64_t more_bytes)
 {
@@ -48,8 +49,8 @@ static bool is_first_of_tied_head(const struct json *line, const struct dispatch
            more_bytes == workload.batch * model->config.vocab * 4;
 }
 
-/* A number that PyTorch makes in the host's memory and copies to its device, int64: of a layer with a sliding window what it counts, at its
- * first pass; of Falcon the list by which it takes one head, in each. */
+/* A number that PyTorch makes in the host's memory and copies to its device, int64: of a layer with a sliding window
+ * what it counts, at its first pass; of Falcon the list by which it takes one head, in each. */
 static bool is_number_on_its_way(const struct dispatch_model *model, enum stage stage, int place, int64_t more_bytes)
 {
     bool counts = stage == STAGE_FORWARD && model->config.sliding_window > 0;
@@ -57,8 +58,9 @@ static bool is_number_on_its_way(const struct dispatch_model *model, enum stage 
     return place == CPU && (counts || lists) && more_bytes == 8;
 }
 
-/* On the host assay runs attention with its own kernel, which stores no scores. PyTorch's has none for heads whose keys and values differ in
- * width, nor for a mask of one item with keys that all heads share, and takes its math form there, which is larger. */
+/* On the host assay runs attention with its own kernel, which stores no scores. PyTorch's has none for heads whose keys
+ * and values differ in width, nor for a mask of one item with keys that all heads share, and takes its math form there,
+ * which is larger. */
 static bool is_math_of_host(const struct dispatch_model *model, const struct workload *workload, int place,
                             int64_t more_bytes)
 {

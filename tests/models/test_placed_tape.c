@@ -1,5 +1,5 @@
-/* Placed tapes: a model gives the same numbers wherever its parts lie, each place takes what it is said to take, and what a map
- * cannot do is refused. */
+/* Placed tapes: a model gives the same numbers wherever its parts lie, each place takes what it is said to take, and
+ * what a map cannot do is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -176,7 +176,8 @@ static void a_model_writes_the_same_tokens_however_it_is_placed(void **state)
     assert_true(generating >= 10);
 }
 
-/* Each layer's keys and values lie where the layer runs: when the last token has been read, [2, kv heads, 9, head size] of both. */
+/* Each layer's keys and values lie where the layer runs: when the last token has been read, [2, kv heads, 9, head size]
+ * of both. */
 static void keys_and_values_lie_where_their_layer_runs(void **state)
 {
     (void)state;
@@ -249,8 +250,8 @@ static void each_place_loads_what_is_kept_there(void **state)
     }
 }
 
-/* tiny-llama with everything but the embedding offloaded: each linear layer brings its own weights and they go with it, so
- * that nothing but the embedding, the buffers and what the pass itself makes is on the device at its end. */
+/* tiny-llama with everything but the embedding offloaded: each linear layer brings its own weights and they go with it,
+ * so that nothing but the embedding, the buffers and what the pass itself makes is on the device at its end. */
 static void offloaded_weights_come_one_module_at_a_time(void **state)
 {
     (void)state;

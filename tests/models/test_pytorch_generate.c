@@ -102,7 +102,8 @@ static int cases_exact, cases_all;
 
 /* A beam's flags and the indices of its next step live a little differently: two integers for each. A model whose keys
  * are float32 under autocast casts its cache while attention runs, which here makes its log-sum-exp and PyTorch its
- * seeds. Beside an encoder the ids that a step was fed wait a little longer, or their flags: an integer for each row. The order of beams that each layer of integers waits with is int64 here and int32 there. */
+ * seeds. Beside an encoder the ids that a step was fed wait a little longer, or their flags: an integer for each row.
+ * The order of beams that each layer of integers waits with is int64 here and int32 there. */
 static int64_t slack_of(const struct workload *workload, int64_t layers, bool beside_encoder)
 {
     bool amp = workload->precision == PRECISION_AMP_BFLOAT16;

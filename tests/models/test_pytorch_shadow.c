@@ -90,8 +90,8 @@ static const char *catalogue_name(const char *shadow)
 }
 
 /* Whether the tape can say what the case asks: a cut model, a key-value cache in training, a search for outliers and
- * checkpointing of the reentrant kind it cannot. And of one tiny case the events are compared elsewhere: of so small a peak
- * the scratch of float32's fused backward, which meta does not see, is a third. */
+ * checkpointing of the reentrant kind it cannot. And of one tiny case the events are compared elsewhere: of so small a
+ * peak the scratch of float32's fused backward, which meta does not see, is a third. */
 static bool is_sayable(const struct json *line)
 {
     static const char *const beyond[] = {
@@ -150,7 +150,8 @@ int main(void)
         {"tape_and_pytorch_agree", LIST_PATH ".jsonl", 150},
         /* adapters on frozen models, and 8-bit Adam */
         {"tape_and_peft_agree", LIST_PATH "-peft-0.21.2.jsonl", 60},
-        /* weights in 8 and 4 bits, and adapters on them: bitsandbytes' own code for CUDA ran there, without its kernels */
+        /* weights in 8 and 4 bits, and adapters on them: bitsandbytes' own code for CUDA ran there, without its
+         * kernels */
         {"tape_and_bitsandbytes_agree", LIST_PATH "-bitsandbytes-0.50.2.jsonl", 60},
         /* Qwen3, Phi-3, Gemma, GPT-NeoX and their windows */
         {"tape_and_pytorch_agree_on_decoders", "peers/pytorch/shadow-decoders-torch-2.11.0-transformers-5.23.0.jsonl",

@@ -1,6 +1,6 @@
-/* Our predictions against what PyTorch occupied on GPUs, from the lines that are committed under results/reference; and the
- * check itself, with lines of our own making: those that truth.py wrote where there was no GPU, with our figures in the place
- * of null, and then disturbed. */
+/* Our predictions against what PyTorch occupied on GPUs, from the lines that are committed under results/reference; and
+ * the check itself, with lines of our own making: those that truth.py wrote where there was no GPU, with our figures in
+ * the place of null, and then disturbed. */
 #include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>

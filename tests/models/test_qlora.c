@@ -1,5 +1,5 @@
-/* Adapters of LoRA on quantised weights: their gradients beside those of a model that holds the dequantised values, what is
- * frozen stays as it is, and together with checkpointing and micro-batches. */
+/* Adapters of LoRA on quantised weights: their gradients beside those of a model that holds the dequantised values,
+ * what is frozen stays as it is, and together with checkpointing and micro-batches. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -162,10 +162,10 @@ static double step_distance(const char *model, const struct workload *one, const
     return distance;
 }
 
-/* The dequantised values are the very factors of fp8 and int4 on the host. fp8: nothing differs. int4: the update and the
- * sum are both rounded to bfloat16, by up to 2^-9, in each adapted layer. int8: activations are rounded to 1/127 of a row's
- * largest; of 32 values that is 2.1 deviations, so 2.1 / 127 / sqrt(12) = 0.5 % in each product. Roundings add up as the
- * root of their number, 2 * 14 and 14 for the layers on the way, in each of the two passes. */
+/* The dequantised values are the very factors of fp8 and int4 on the host. fp8: nothing differs. int4: the update and
+ * the sum are both rounded to bfloat16, by up to 2^-9, in each adapted layer. int8: activations are rounded to 1/127 of
+ * a row's largest; of 32 values that is 2.1 deviations, so 2.1 / 127 / sqrt(12) = 0.5 % in each product. Roundings add
+ * up as the root of their number, 2 * 14 and 14 for the layers on the way, in each of the two passes. */
 static double tolerance_of(enum precision precision)
 {
     return precision == PRECISION_FP8 ? 0.0 : precision == PRECISION_INT4 ? 2.0 * 5.3 / 512.0 : 2.0 * 3.7 * 0.005;
@@ -192,8 +192,8 @@ static void gradients_are_those_of_the_dequantised_model(void **state)
     }
 }
 
-/* Around the quantised layers everything is float32 then, so what is left is the rounding of the layers themselves: int4's
- * inputs, weights' products and gradients to bfloat16, int8's activations and its float16 results. */
+/* Around the quantised layers everything is float32 then, so what is left is the rounding of the layers themselves:
+ * int4's inputs, weights' products and gradients to bfloat16, int8's activations and its float16 results. */
 static void a_prepared_model_has_the_gradients_of_float32(void **state)
 {
     (void)state;

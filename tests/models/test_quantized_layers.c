@@ -1,5 +1,6 @@
-/* Quantised models under adapters beside peft and bitsandbytes: the bytes that stand for each parameter, how many are trained,
- * and what one adapted layer keeps for its backward pass. The other side is peers/pytorch/quantized_layers.jsonl. */
+/* Quantised models under adapters beside peft and bitsandbytes: the bytes that stand for each parameter, how many are
+ * trained, and what one adapted layer keeps for its backward pass. The other side is
+ * peers/pytorch/quantized_layers.jsonl. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
-/* A tape that tells repetitions once says what the one with all of them recorded says: every figure of a replay, with and without
- * a bound, what is alive at its peaks, and where it is refused. Families, caches, beams, precisions and micro-batches. */
+/* A tape that tells repetitions once says what the one with all of them recorded says: every figure of a replay, with
+ * and without a bound, what is alive at its peaks, and where it is refused. Families, caches, beams, precisions and
+ * micro-batches. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +27,8 @@ struct pair {
     struct tape *recorded, *brief;
 };
 
-/* layers 0: those of the model. False where there is no such case; that both tapes say so with the same words is looked at. */
+/* layers 0: those of the model. False where there is no such case; that both tapes say so with the same words is looked
+ * at. */
 static bool pair_open(struct pair *pair, const char *model, int64_t layers, const struct workload *workload)
 {
     struct status recorded = {0}, brief = {0};
@@ -183,7 +185,8 @@ static void moments_equal(const struct pair *pair)
     moment_release(&b);
 }
 
-/* Whether the case exists. Bounds: as the tape itself needs them, and what lies between tensors alone and no bound at all. */
+/* Whether the case exists. Bounds: as the tape itself needs them, and what lies between tensors alone and no bound at
+ * all. */
 static bool case_is_equal(const char *model, int64_t layers, const struct workload *workload)
 {
     struct pair pair;

@@ -1,5 +1,5 @@
-/* What save_pretrained writes (peers/transformers/saved_headers.py and saved_shards.py), and the plan of a checkpoint of the same
- * model: the same files, tensors, types, shapes and offsets in the same order. */
+/* What save_pretrained writes (peers/transformers/saved_headers.py and saved_shards.py), and the plan of a checkpoint
+ * of the same model: the same files, tensors, types, shapes and offsets in the same order. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -124,7 +124,8 @@ static void all_shards_are_the_librarys(void **state)
     assert_int_equal(shadow_lines_each("tests/models/golden/saved_shards.jsonl", shards_are_the_librarys), 58);
 }
 
-/* Every model of the catalogue has a layout; its elements are those of the parameters and of the buffers that are stored. */
+/* Every model of the catalogue has a layout; its elements are those of the parameters and of the buffers that are
+ * stored. */
 static void every_model_has_a_layout(void **state)
 {
     struct catalogue catalogue;

@@ -1,5 +1,5 @@
-/* Requested, allocated and reserved bytes, and the sequence they come from, are the same on meta, on the host and on a GPU
- * where there is one. tests/cuda_emulation/test_emulated_sequence.c asks the same of the emulated GPU. */
+/* Requested, allocated and reserved bytes, and the sequence they come from, are the same on meta, on the host and on a
+ * GPU where there is one. tests/cuda_emulation/test_emulated_sequence.c asks the same of the emulated GPU. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -142,7 +142,8 @@ static void test_published_counts(void **state)
     }
 }
 
-/* What a token is multiplied with, as the model cards round it: 12.9B, 2.7B, 3.3B, 22B, 21B and 37B; all of a dense model. */
+/* What a token is multiplied with, as the model cards round it: 12.9B, 2.7B, 3.3B, 22B, 21B and 37B; all of a dense
+ * model. */
 static void test_active_counts(void **state)
 {
     static const struct {

@@ -164,7 +164,8 @@ static void every_combination_is_well_formed(void **state)
     }
 }
 
-/* Both schemes; 2 and 32 rows, which nf4 multiplies in two ways; a target that multiplies float8 and one that does not. */
+/* Both schemes; 2 and 32 rows, which nf4 multiplies in two ways; a target that multiplies float8 and one that does
+ * not. */
 static void every_quantised_case_is_well_formed(void **state)
 {
     (void)state;

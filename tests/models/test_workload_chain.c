@@ -1,5 +1,6 @@
-/* Chains against the real cpu_offload_with_hook: peers/placement/dispatch-*.jsonl has what each device held in a turn of models that
- * send each other back to the host. And what a chain says by itself: the same numbers, who is where, what is refused. */
+/* Chains against the real cpu_offload_with_hook: peers/placement/dispatch-*.jsonl has what each device held in a turn
+ * of models that send each other back to the host. And what a chain says by itself: the same numbers, who is where,
+ * what is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -79,7 +80,8 @@ struct turn_figures {
     int64_t load[CHAIN_PLACES], live[CHAIN_PLACES], peak[CHAIN_PLACES];
 };
 
-/* Of the last turn, without workspaces, which no dispatcher sees. load: before the first turn, with what the models are fed. */
+/* Of the last turn, without workspaces, which no dispatcher sees. load: before the first turn, with what the models are
+ * fed. */
 static struct turn_figures figures_of(const struct tape_view *view, int link_count)
 {
     struct turn_figures figures = {0};
@@ -226,8 +228,9 @@ static int64_t skeleton_bytes(const struct skeleton *skeleton)
     return bytes;
 }
 
-/* Weights and buffers on the device when each pass ends: those of its own model, whole, and of no other, but for the last one if nobody
- * has sent it away: it stays for the whole next turn, since its own hook sends only the one before it. */
+/* Weights and buffers on the device when each pass ends: those of its own model, whole, and of no other, but for the
+ * last one if nobody has sent it away: it stays for the whole next turn, since its own hook sends only the one before
+ * it. */
 static void one_model_is_on_the_device_at_a_time(void **state)
 {
     (void)state;
@@ -272,8 +275,8 @@ static int trims_count(const struct tape_view *view)
     return count;
 }
 
-/* Every turn brings every model and sends it back; a model that stays is brought once. The cache is emptied when the next model sends
- * one away, and not by hook.offload(). */
+/* Every turn brings every model and sends it back; a model that stays is brought once. The cache is emptied when the
+ * next model sends one away, and not by hook.offload(). */
 static void copies_are_those_of_the_hooks(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Weights and inputs of tiny models that real PyTorch was given too. Not the figures that it got: the tests read them. */
+/* Weights and inputs of tiny models that real PyTorch was given too. Not the figures that it got: the tests read
+ * them. */
 #include "tests/models/tiny_weights.h"
 #include "models/family.h"
 
@@ -114,7 +115,8 @@ static void inputs_fill(struct tape_machine *machine)
     }
 }
 
-/* The first forward pass is the third such stage: inputs are made in the first, and nothing is dropped in the second. */
+/* The first forward pass is the third such stage: inputs are made in the first, and nothing is dropped in the
+ * second. */
 enum { FIRST_PASS = 3 };
 
 void machine_prepare(struct tape_machine *machine)

@@ -1,5 +1,5 @@
-/* Truth check: reading the lines, predicting their cases, judging the differences. It makes no figures of its own: ours are
- * those of the replay on meta, and the medians are the report's. */
+/* Truth check: reading the lines, predicting their cases, judging the differences. It makes no figures of its own: ours
+ * are those of the replay on meta, and the medians are the report's. */
 #include "tests/models/truth_check.h"
 
 #include <glob.h>

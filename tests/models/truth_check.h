@@ -1,8 +1,8 @@
-/* Truth check: what PyTorch occupied on a GPU (lines of peers/pytorch/truth.py and its traces, committed in one folder for
- * each device and version) against our prediction of the same cases.
+/* Truth check: what PyTorch occupied on a GPU (lines of peers/pytorch/truth.py and its traces, committed in one folder
+ * for each device and version) against our prediction of the same cases.
  *
- * Demanded of each stage over all cases: allocated peak, median <= 0.5 %; reserved peak, median <= 2 %. Of each case and
- * stage: allocated peak <= 2 %, or a line in the folder's exceptions.txt,
+ * Demanded of each stage over all cases: allocated peak, median <= 0.5 %; reserved peak, median <= 2 %. Of each case
+ * and stage: allocated peak <= 2 %, or a line in the folder's exceptions.txt,
  *
  *     CASE-ID STAGE CAUSE...        which tensor it is, or what else
  *     CASE-ID * CAUSE...            why the case cannot be predicted at all

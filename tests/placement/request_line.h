@@ -3,9 +3,9 @@
  *
  *   STRATEGY WIDTH CLASSES FLAGS BUDGETS
  *
- * STRATEGY balanced, balanced_low_0 or sequential; WIDTH a dtype or '-'; CLASSES own, none or A,B; FLAGS of f (fallback),
- * b (offload_buffers), k (not cleaned), or '-'; BUDGETS 0=BYTES,cpu=BYTES, and behind them, where tensors have a type of their own,
- * ";PATH=DTYPE,PATH=DTYPE". */
+ * STRATEGY balanced, balanced_low_0 or sequential; WIDTH a dtype or '-'; CLASSES own, none or A,B; FLAGS of f
+ * (fallback), b (offload_buffers), k (not cleaned), or '-'; BUDGETS 0=BYTES,cpu=BYTES, and behind them, where tensors
+ * have a type of their own, ";PATH=DTYPE,PATH=DTYPE". */
 #ifndef ASSAY_TESTS_PLACEMENT_REQUEST_LINE_H
 #define ASSAY_TESTS_PLACEMENT_REQUEST_LINE_H
 
@@ -27,11 +27,12 @@ bool request_line_read(const char *text, struct request_line *line);
 
 /* Adds what a line of a toy model says; other lines add nothing.
  *   module PARENT NAME CLASS             PARENT: index of a module, -1 and the name "." for the root
- *   tensor p|b|t NAME DTYPE COUNT TIED   parameter, buffer or transient buffer of the newest module; TIED: index of the tensor whose
- *                                        storage it has, or -1 */
+ *   tensor p|b|t NAME DTYPE COUNT TIED   parameter, buffer or transient buffer of the newest module; TIED: index of the
+ *                                        tensor whose storage it has, or -1 */
 void request_toy_line(const char *line, struct skeleton_builder *builder);
 
-/* Into word: the name of the Python exception that an error says accelerate raises; "ValueError" where it names none. */
+/* Into word: the name of the Python exception that an error says accelerate raises; "ValueError" where it names
+ * none. */
 void exception_name(const struct status *error, char word[32]);
 
 /* FNV-1a over "path=device\n" of every entry, sorted by path, then over the balanced budgets, "@0=BITS\n". */

@@ -1,5 +1,6 @@
-/* What accelerate itself answered, for thousands of requests over the catalogue and over random modules with odd names, ties and
- * buffers (peers/placement/device_maps.py --golden): the same maps and budgets, by their hash, and the same exceptions. Of every answer, besides, what must hold of any plan. */
+/* What accelerate itself answered, for thousands of requests over the catalogue and over random modules with odd names,
+ * ties and buffers (peers/placement/device_maps.py --golden): the same maps and budgets, by their hash, and the same
+ * exceptions. Of every answer, besides, what must hold of any plan. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,7 +50,8 @@ static void toy_open(FILE *file, struct subject *subject)
     assert_int_equal(builder.code, STATUS_OK);
 }
 
-/* No device holds more than its budget by the planner's own count, and a map covers all but what the plan says it does not. */
+/* No device holds more than its budget by the planner's own count, and a map covers all but what the plan says it does
+ * not. */
 static void plan_check(const struct subject *subject, const struct device_plan *plan)
 {
     struct arena arena = {0};

@@ -187,9 +187,9 @@ static void tied_pair_in(int64_t bytes, const char *map)
     map_check(&toy, &request, &(struct expected){.map = map});
 }
 
-/* a is 160 bytes, and 16 are kept free for b, which is tied to a.x and adds 16. Of 176 bytes a alone fits exactly: it is split, and its
- * parts fit. Of 177 it fits with a byte to spare, is not split, and goes on. So more memory can put a model on the disk, as it
- * does in accelerate 1.15. */
+/* a is 160 bytes, and 16 are kept free for b, which is tied to a.x and adds 16. Of 176 bytes a alone fits exactly: it
+ * is split, and its parts fit. Of 177 it fits with a byte to spare, is not split, and goes on. So more memory can put a
+ * model on the disk, as it does in accelerate 1.15. */
 static void what_fits_exactly_but_for_its_ties_is_split(void **state)
 {
     (void)state;
@@ -373,7 +373,8 @@ static void sizes_are_read_as_accelerate_reads_them(void **state)
     assert_int_equal(accelerate_size_parse("1e30GB", &bytes, &is_bits, &error), STATUS_OVERFLOW);
 }
 
-/* A module's buffers as dispatch counts them: 1,240 bytes in float32, 624 in float16, of which 8 are the int64 counter. */
+/* A module's buffers as dispatch counts them: 1,240 bytes in float32, 624 in float16, of which 8 are the int64
+ * counter. */
 static void buffers_of_a_model_are_summed(void **state)
 {
     static const int64_t first[] = {10, 10}, second[] = {20, 10};

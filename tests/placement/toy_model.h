@@ -21,8 +21,8 @@ void toy_release(struct toy_model *toy);
 int toy_linear(struct toy_model *toy, int parent, const char *name, int64_t outputs, int64_t inputs);
 /* BatchNorm1d: weight, bias, running_mean, running_var and num_batches_tracked, an int64. */
 void toy_batchnorm(struct toy_model *toy, int parent, const char *name, int64_t size);
-/* ModelForTest below parent: linear1 Linear(3, 4), batchnorm BatchNorm1d(4), linear2 Linear(4, 5): 236 bytes. name "": the root
- * itself, which must be the newest module. Index of the module. */
+/* ModelForTest below parent: linear1 Linear(3, 4), batchnorm BatchNorm1d(4), linear2 Linear(4, 5): 236 bytes. name "":
+ * the root itself, which must be the newest module. Index of the module. */
 int toy_model_for_test(struct toy_model *toy, int parent, const char *name);
 /* A float32 buffer of the newest module. */
 void toy_buffer(struct toy_model *toy, const char *name, int rank, const int64_t *size, bool persistent);

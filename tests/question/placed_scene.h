@@ -1,4 +1,5 @@
-/* Placed scene: a model and budgets as the planners and a placed trial see them, and maps made from a list of pieces by hand. */
+/* Placed scene: a model and budgets as the planners and a placed trial see them, and maps made from a list of pieces by
+ * hand. */
 #ifndef ASSAY_TESTS_QUESTION_PLACED_SCENE_H
 #define ASSAY_TESTS_QUESTION_PLACED_SCENE_H
 
@@ -16,8 +17,8 @@ struct placed_scene {
     struct placed_question question;
 };
 
-/* precision "float32", "bfloat16". Fails the running test where it cannot be. Budgets in bytes; gpu1 0: there is no such GPU; cpu
- * BUDGET_NONE: none is given. */
+/* precision "float32", "bfloat16". Fails the running test where it cannot be. Budgets in bytes; gpu1 0: there is no
+ * such GPU; cpu BUDGET_NONE: none is given. */
 void placed_scene_open(struct placed_scene *scene, const char *model, const char *precision);
 void placed_scene_budgets(struct placed_scene *scene, int64_t gpu0, int64_t gpu1, int64_t cpu);
 void placed_scene_close(struct placed_scene *scene);
@@ -29,8 +30,8 @@ struct piece_list {
 };
 void pieces_read(struct piece_list *list, const char *const *texts);
 
-/* A map: pieces before cuts[0] on GPU 0, before cuts[1] on GPU 1, before cuts[2] on the cpu, the rest on the disk. Whether it can
- * run, and does in the scene's budgets on meta. */
+/* A map: pieces before cuts[0] on GPU 0, before cuts[1] on GPU 1, before cuts[2] on the cpu, the rest on the disk.
+ * Whether it can run, and does in the scene's budgets on meta. */
 bool pieces_run(const struct placed_scene *scene, const struct piece_list *list, const int cuts[SCENE_CUTS]);
 
 #endif

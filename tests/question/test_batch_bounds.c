@@ -1,5 +1,5 @@
-/* assay batch on bounded hosts: the largest batch that it finds is the largest that there is, and what is predicted; those around it are
- * replayed here on the host, all others on meta. */
+/* assay batch on bounded hosts: the largest batch that it finds is the largest that there is, and what is predicted;
+ * those around it are replayed here on the host, all others on meta. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Searches and decisions against the real find_executable_batch_size: peers/placement/batch_size-*.jsonl has the batches that it tried
- * and the errors that it takes for out of memory. */
+/* Searches and decisions against the real find_executable_batch_size: peers/placement/batch_size-*.jsonl has the
+ * batches that it tried and the errors that it takes for out of memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,7 +60,8 @@ static void the_batches_are_the_originals(void **state)
 
 static int sources_seen;
 
-/* An error that is one of ours has our class and our text, so that what is decided of it is what was decided of the real one. */
+/* An error that is one of ours has our class and our text, so that what is decided of it is what was decided of the
+ * real one. */
 static void source_check(const char *name, const char *class, const char *text)
 {
     for (int i = 0; i < REFUSAL_SOURCE_COUNT; i++) {

@@ -1,4 +1,5 @@
-/* The batches that each policy tries, number for number, and what bisection finds where memory does not grow with the batch. */
+/* The batches that each policy tries, number for number, and what bisection finds where memory does not grow with the
+ * batch. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,7 +85,8 @@ static void what_runs_ends_the_policies_of_accelerate(void **state)
     expect_batches(BATCH_NINE_TENTHS, 128, 128, once);
 }
 
-/* Every limit from none to 300, from every start to 70: exactly the limit, in no more tries than doubling and halving take. */
+/* Every limit from none to 300, from every start to 70: exactly the limit, in no more tries than doubling and halving
+ * take. */
 static void bisection_finds_every_limit(void **state)
 {
     int64_t batches[BATCHES_MAXIMUM];

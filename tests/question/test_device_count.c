@@ -30,8 +30,8 @@ static struct device_count count_of(const struct trial_scene *scene, const struc
     return count;
 }
 
-/* gpt2 in float32 with AdamW fused: on 8 ranks the first has 15,555,648 elements (harness/estimate/shares.c), four bytes each of
- * weights and gradients, eight of moments, and 148 step counts. */
+/* gpt2 in float32 with AdamW fused: on 8 ranks the first has 15,555,648 elements (harness/estimate/shares.c), four
+ * bytes each of weights and gradients, eight of moments, and 148 step counts. */
 static void a_rank_holds_what_shares_says(void **state)
 {
     (void)state;
@@ -81,8 +81,8 @@ static void the_count_is_the_least(void **state)
     }
 }
 
-/* What an allocator without a bound hoards for a growing cache, several times the tensors, is no need of a device: the slack is
- * that of a device that is hardly larger than the tensors, and on it the case runs. */
+/* What an allocator without a bound hoards for a growing cache, several times the tensors, is no need of a device: the
+ * slack is that of a device that is hardly larger than the tensors, and on it the case runs. */
 static void slack_is_what_cannot_be_given_back(void **state)
 {
     (void)state;

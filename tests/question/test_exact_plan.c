@@ -1,4 +1,5 @@
-/* Exact plans: enough, tight and monotone; never behind accelerate's map where that runs at all; and held against every map there is. */
+/* Exact plans: enough, tight and monotone; never behind accelerate's map where that runs at all; and held against every
+ * map there is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -197,8 +198,8 @@ static struct placed_outcome outcome_of(const struct placed_scene *scene, const 
     return outcome;
 }
 
-/* Over a ladder of budgets: ours always runs, and has as much on GPUs as accelerate's wherever that runs; sometimes that runs out of
- * memory, sometimes it leaves room unused. */
+/* Over a ladder of budgets: ours always runs, and has as much on GPUs as accelerate's wherever that runs; sometimes
+ * that runs out of memory, sometimes it leaves room unused. */
 static void beside_accelerate(const char *model, const char *precision, int64_t first_mib, int64_t step_mib)
 {
     struct placed_scene scene;
@@ -232,8 +233,8 @@ static void ours_is_never_behind_a_map_that_runs(void **state)
     beside_accelerate("meta-llama/Llama-3.2-1B", "bfloat16", 1000, 90);
 }
 
-/* gpt2 with 250,000,000 bytes: accelerate puts two blocks on GPU 0 and keeps 27 MiB free for a third; the first product wants a
- * workspace of 32 MiB, and there are 8.4 MiB. */
+/* gpt2 with 250,000,000 bytes: accelerate puts two blocks on GPU 0 and keeps 27 MiB free for a third; the first product
+ * wants a workspace of 32 MiB, and there are 8.4 MiB. */
 static void accelerates_map_can_run_out_of_memory(void **state)
 {
     struct placed_scene scene;

@@ -1,5 +1,5 @@
-/* Explanations: all lines add up to what a replay reserves, for every family, mode, precision and stage; and single bytes are
- * explained as they are by hand. */
+/* Explanations: all lines add up to what a replay reserves, for every family, mode, precision and stage; and single
+ * bytes are explained as they are by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -227,8 +227,8 @@ static void single_tensors_are_explained_as_by_hand(void **state)
     trial_scene_close(&scene);
 }
 
-/* The rows of logits and their dtype: of all 2 * 128 tokens or of the last ones, in the dtype of the model; a causal loss makes them
- * float32 first. */
+/* The rows of logits and their dtype: of all 2 * 128 tokens or of the last ones, in the dtype of the model; a causal
+ * loss makes them float32 first. */
 static void logits_have_the_rows_and_the_dtype_of_the_case(void **state)
 {
     (void)state;
@@ -266,8 +266,8 @@ static void logits_have_the_rows_and_the_dtype_of_the_case(void **state)
     }
 }
 
-/* With checkpoints a block keeps its input, and what it makes anew in the backward pass is of its modules again. The vocabulary of
- * tiny-gpt2 is small, so that the peak is within a block. */
+/* With checkpoints a block keeps its input, and what it makes anew in the backward pass is of its modules again. The
+ * vocabulary of tiny-gpt2 is small, so that the peak is within a block. */
 static void a_recomputed_block_is_of_its_module(void **state)
 {
     (void)state;
@@ -292,7 +292,8 @@ static void a_recomputed_block_is_of_its_module(void **state)
     trial_scene_close(&scene);
 }
 
-/* Within a memory the explanation is that of a bounded replay: what that refuses, and all lines add up to what is held then. */
+/* Within a memory the explanation is that of a bounded replay: what that refuses, and all lines add up to what is held
+ * then. */
 static void what_is_refused_is_that_of_a_trial(void **state)
 {
     (void)state;

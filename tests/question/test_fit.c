@@ -1,5 +1,5 @@
-/* Fits: the boundary is exact to the byte, a range of overhead leaves room for doubt, and cached segments are given back before
- * anything is refused. */
+/* Fits: the boundary is exact to the byte, a range of overhead leaves room for doubt, and cached segments are given
+ * back before anything is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,7 +68,8 @@ static void overhead_is_taken_off(void **state)
     trial_scene_close(&scene);
 }
 
-/* Between what a step allocates and what it reserves, the allocator gives cached segments back: the judge is the bounded replay. */
+/* Between what a step allocates and what it reserves, the allocator gives cached segments back: the judge is the
+ * bounded replay. */
 static void cached_segments_are_given_back_first(void **state)
 {
     (void)state;
@@ -94,8 +95,8 @@ static void cached_segments_are_given_back_first(void **state)
     trial_scene_close(&scene);
 }
 
-/* Of a growing cache an allocator without a bound keeps every size that it has given out: several times what tensors take. No figure
- * of an answer may come of that. */
+/* Of a growing cache an allocator without a bound keeps every size that it has given out: several times what tensors
+ * take. No figure of an answer may come of that. */
 static void what_is_hoarded_without_a_bound_is_no_shortage(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Limits: the size found runs on a device of that many bytes and the next does not, on the meta device and on the host; a scan
- * of all sizes finds the same. */
+/* Limits: the size found runs on a device of that many bytes and the next does not, on the meta device and on the host;
+ * a scan of all sizes finds the same. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -125,8 +125,8 @@ static void a_scan_of_all_sizes_finds_no_less(void **state)
     }
 }
 
-/* resnet18 trains with a batch of 15 in 662 MiB, and not with one of 14, whose blocks leave other rests of segments: the sizes above
- * the first that is refused are looked at. */
+/* resnet18 trains with a batch of 15 in 662 MiB, and not with one of 14, whose blocks leave other rests of segments:
+ * the sizes above the first that is refused are looked at. */
 static void a_larger_size_may_fit_where_a_smaller_does_not(void **state)
 {
     (void)state;
@@ -220,8 +220,8 @@ static void a_tape_bounds_no_tokens(void **state)
     trial_scene_close(&scene);
 }
 
-/* A static cache is there from the first pass on: few sizes are replayed to their end, and what comes out is what whole replays say.
- * The beginning of a case that is refused is refused as the whole is. */
+/* A static cache is there from the first pass on: few sizes are replayed to their end, and what comes out is what whole
+ * replays say. The beginning of a case that is refused is refused as the whole is. */
 static void a_static_cache_is_judged_by_its_beginning(void **state)
 {
     (void)state;
@@ -256,7 +256,8 @@ static void a_static_cache_is_judged_by_its_beginning(void **state)
     trial_scene_close(&scene);
 }
 
-/* Biases by distance have no last position: where memory does not end it, assay does, and says that it is not the model. */
+/* Biases by distance have no last position: where memory does not end it, assay does, and says that it is not the
+ * model. */
 static void a_bound_of_its_own_is_called_that(void **state)
 {
     (void)state;

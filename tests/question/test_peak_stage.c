@@ -1,4 +1,5 @@
-/* Peak stages: the ends of every span are exact, and a scan of all sizes finds the same spans where the stage changes once. */
+/* Peak stages: the ends of every span are exact, and a scan of all sizes finds the same spans where the stage changes
+ * once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -83,8 +84,8 @@ static void the_peak_of_training_moves_from_the_step_to_the_backward_pass(void *
     trial_scene_close(&scene);
 }
 
-/* Llama-3.2-1B, 16 layers with 8 key heads of 64: a token of cache in bfloat16 is 2 * 16 * 8 * 64 * 2 = 32,768 bytes; its id
- * and its position are 8 each. */
+/* Llama-3.2-1B, 16 layers with 8 key heads of 64: a token of cache in bfloat16 is 2 * 16 * 8 * 64 * 2 = 32,768 bytes;
+ * its id and its position are 8 each. */
 static void a_token_more_adds_its_cache(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
-/* The disk of a plan that is carried out is an offload folder: a temporary one is there while it runs and gone afterwards, however that
- * ends; a named one stays, can be read, and is taken again; a disk that is full is told with its remedy. */
+/* The disk of a plan that is carried out is an offload folder: a temporary one is there while it runs and gone
+ * afterwards, however that ends; a named one stays, can be read, and is taken again; a disk that is full is told with
+ * its remedy. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
-/* A checkpoint that is loaded and run where it lies: the numbers of its pass are those of the same checkpoint on one device, to the
- * bit; every device holds what was predicted, and a GPU no more than what was placed, what is brought to it, and activations. */
+/* A checkpoint that is loaded and run where it lies: the numbers of its pass are those of the same checkpoint on one
+ * device, to the bit; every device holds what was predicted, and a GPU no more than what was placed, what is brought to
+ * it, and activations. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -339,7 +340,8 @@ static void another_map_is_refused(void **state)
     scene_close(&scene);
 }
 
-/* The first budget is too small for what is placed there, the second one for the pass alone: both are told as they were predicted. */
+/* The first budget is too small for what is placed there, the second one for the pass alone: both are told as they were
+ * predicted. */
 static void out_of_memory_is_an_outcome(void **state)
 {
     static const int64_t gpu0_bytes[] = {1 << 20, 3 << 20};

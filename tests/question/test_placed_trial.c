@@ -1,5 +1,5 @@
-/* Placed trials: what a replay predicts is what real memory holds, device by device and stage by stage; the least budget of a device is
- * its least; and who runs out of memory is told with device, stage and tensor. */
+/* Placed trials: what a replay predicts is what real memory holds, device by device and stage by stage; the least
+ * budget of a device is its least; and who runs out of memory is told with device, stage and tensor. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -83,8 +83,8 @@ static struct device_map llama_map(void)
                                .count = sizeof llama_entries / sizeof llama_entries[0]};
 }
 
-/* With what every device needs it runs, on meta and in memory; with a granule, or a byte of the host, less on one of them it does not, and
- * that one is named. */
+/* With what every device needs it runs, on meta and in memory; with a granule, or a byte of the host, less on one of
+ * them it does not, and that one is named. */
 static void the_least_budgets_are_the_least(void **state)
 {
     struct placed_scene scene;
@@ -117,7 +117,8 @@ static void the_least_budgets_are_the_least(void **state)
     placed_scene_close(&scene);
 }
 
-/* Out of memory while a layer is brought that lies on the cpu: the device where it would run, its stage and the tensor. */
+/* Out of memory while a layer is brought that lies on the cpu: the device where it would run, its stage and the
+ * tensor. */
 static void who_runs_out_of_memory_is_told(void **state)
 {
     struct placed_scene scene;

@@ -1,4 +1,5 @@
-/* Records: what is written is read back, whatever killed the run that wrote it; wrong lines are refused with a reason. */
+/* Records: what is written is read back, whatever killed the run that wrote it; wrong lines are refused with a
+ * reason. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
-/* Nothing is taken behind the ledger's back: once every operation has run, what a GPU holds beyond the allocator's segments
- * stays the same for ever. It needs a GPU; tests/cuda_emulation runs it on the emulated one, whose memory is counted too. */
+/* Nothing is taken behind the ledger's back: once every operation has run, what a GPU holds beyond the allocator's
+ * segments stays the same for ever. It needs a GPU; tests/cuda_emulation runs it on the emulated one, whose memory is
+ * counted too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +35,8 @@ static void leaves_make(struct tape *tape, enum dtype dtype, struct value *leave
     }
 }
 
-/* Convolutions, with columns and without; linear layers, with bias and without; attention as one kernel and as products. */
+/* Convolutions, with columns and without; linear layers, with bias and without; attention as one kernel and as
+ * products. */
 static void forward_and_backward(struct tape *tape, struct value *const leaves[LEAF_COUNT])
 {
     int frame = tape_frame_open(tape);

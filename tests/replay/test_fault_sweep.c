@@ -1,7 +1,7 @@
 /* Faults under a real tape: each fallible call of the device fails once, in turn. Every time an error, nothing held by
  * the device afterwards, and a next run that is the first one bit for bit. One call may fail without an error: where a
- * segment is refused, the allocator gives back what is cached and asks once more, as PyTorch's does; the run then goes on
- * to the same loss. */
+ * segment is refused, the allocator gives back what is cached and asks once more, as PyTorch's does; the run then goes
+ * on to the same loss. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,8 +45,8 @@ static void subject_close(struct subject *subject)
     skeleton_release(&subject->skeleton);
 }
 
-/* One device for all runs, because opening the host warms its matrix library up: shims may close it as they like, and it
- * stays open until kept_close. */
+/* One device for all runs, because opening the host warms its matrix library up: shims may close it as they like, and
+ * it stays open until kept_close. */
 struct kept_device {
     struct device *device;
     const struct device_table *own;

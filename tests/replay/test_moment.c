@@ -48,8 +48,8 @@ static void loading_takes_a_segment(void **state)
     moment_release(&moment);
 }
 
-/* The segment of 30 MiB is kept, and LATER takes it whole: the rest of 1 MiB less one byte is too little to keep. SMALL takes 1024
- * bytes of a segment of 2 MiB. */
+/* The segment of 30 MiB is kept, and LATER takes it whole: the rest of 1 MiB less one byte is too little to keep. SMALL
+ * takes 1024 bytes of a segment of 2 MiB. */
 static void the_last_occurrence_counts(void **state)
 {
     (void)state;
@@ -109,7 +109,8 @@ static void what_does_not_fit_ends_the_walk(void **state)
     moment_release(&moment);
 }
 
-/* 51 MiB: for the 2 MiB of SMALL the cached 30 are given back, and then LATER, which would have taken them, wants 30 more. */
+/* 51 MiB: for the 2 MiB of SMALL the cached 30 are given back, and then LATER, which would have taken them, wants 30
+ * more. */
 static void what_is_cached_is_given_back_first(void **state)
 {
     (void)state;
@@ -239,7 +240,8 @@ static void moment_is(const struct moment *moment, const struct state *state, in
     assert_int_equal(moment->held_count, held);
 }
 
-/* The first of the highest reserved, then of the highest allocated bytes, of all beginnings of the tape; and what is held then. */
+/* The first of the highest reserved, then of the highest allocated bytes, of all beginnings of the tape; and what is
+ * held then. */
 static void the_moment_is_the_highest_of_all(void **state)
 {
     (void)state;

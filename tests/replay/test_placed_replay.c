@@ -1,5 +1,5 @@
-/* Placed replays: which lane an event belongs to, copies between lanes byte by byte, and what happens when a lane has no room, a
- * device fails, or a tape says what cannot be. */
+/* Placed replays: which lane an event belongs to, copies between lanes byte by byte, and what happens when a lane has
+ * no room, a device fails, or a tape says what cannot be. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

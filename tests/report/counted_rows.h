@@ -1,4 +1,5 @@
-/* Counted rows: record files of a few figures each, for tests of statistics over estimators. Nothing here was measured. */
+/* Counted rows: record files of a few figures each, for tests of statistics over estimators. Nothing here was
+ * measured. */
 #ifndef ASSAY_TESTS_COUNTED_ROWS_H
 #define ASSAY_TESTS_COUNTED_ROWS_H
 
@@ -21,7 +22,8 @@ struct row_prediction {
         .estimator = (name), .total_bytes = (bytes)                                                                    \
     }
 
-/* One case line. What is left out gets a usual value: ok, valid, on the host (of a device "meta" the target is sm_90), float32, infer, of the model "model". */
+/* One case line. What is left out gets a usual value: ok, valid, on the host (of a device "meta" the target is sm_90),
+ * float32, infer, of the model "model". */
 struct counted_row {
     const char *id; /* needed */
     const char *model, *mode, *precision, *family, *status, *device, *target, *verdicts;

@@ -27,7 +27,8 @@ struct attempt {
     bool second;
 };
 
-/* Of one stage: requested and allocated bytes, reserved ones that are 4 MiB more, readings that have the context too. */
+/* Of one stage: requested and allocated bytes, reserved ones that are 4 MiB more, readings that have the context
+ * too. */
 static void stage_write(FILE *file, const struct attempt *attempt, const char *name, int64_t requested_bytes,
                         int64_t process_more_bytes)
 {

@@ -155,8 +155,8 @@ static void the_worked_number_comes_out(void **state)
     assert_string_equal(made.tool_version, "1.2.3");
 }
 
-/* 1000 were used before the context and 1600 with it; 5000 reserved at 6700: 100 of growth. The reading of load is as high
- * but has more reserved beside it, which leaves less. */
+/* 1000 were used before the context and 1600 with it; 5000 reserved at 6700: 100 of growth. The reading of load is as
+ * high but has more reserved beside it, which leaves less. */
 static void a_device_is_read_less_what_was_there_before(void **state)
 {
     (void)state;

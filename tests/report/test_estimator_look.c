@@ -1,4 +1,5 @@
-/* Looks of estimators: one for each, in the order of the table of estimators, told apart by colour-blind readers too. */
+/* Looks of estimators: one for each, in the order of the table of estimators, told apart by colour-blind readers
+ * too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,8 +41,8 @@ static double linear(uint32_t byte)
     return value <= 0.04045 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4);
 }
 
-/* As seen without the cones for long (protanopia) or middle (deuteranopia) waves: Machado, Oliveira and Fernandes (2009),
- * severity 1.0. kind 0: as it is. */
+/* As seen without the cones for long (protanopia) or middle (deuteranopia) waves: Machado, Oliveira and Fernandes
+ * (2009), severity 1.0. kind 0: as it is. */
 static struct colour seen(uint32_t rgb, int kind)
 {
     static const double sight[3][9] = {
@@ -60,8 +61,8 @@ static double distance(struct colour a, struct colour b)
     return sqrt(red * red + green * green + blue * blue);
 }
 
-/* 0.1 is what lies between this paper's black text and a dark grey: seen side by side. Those with a symbol of their own need
- * less. */
+/* 0.1 is what lies between this paper's black text and a dark grey: seen side by side. Those with a symbol of their own
+ * need less. */
 static void looks_are_told_apart(void **state)
 {
     (void)state;

@@ -174,8 +174,8 @@ static void ties_are_broken_by_the_90th_percentile(void **state)
     scene_release(&scene);
 }
 
-/* A rule that answers the easy cases alone is better by its median, and is not ranked; on the common cases of those that
- * are, both are seen as they are. */
+/* A rule that answers the easy cases alone is better by its median, and is not ranked; on the common cases of those
+ * that are, both are seen as they are. */
 static void easy_cases_alone_do_not_win(void **state)
 {
     (void)state;

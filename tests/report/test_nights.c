@@ -1,5 +1,5 @@
-/* Two nights compared: what they were measured under is told first, what driver and kernel count is judged by a tolerance,
- * and what cannot be judged never passes for a night without a change. */
+/* Two nights compared: what they were measured under is told first, what driver and kernel count is judged by a
+ * tolerance, and what cannot be judged never passes for a night without a change. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -207,7 +207,8 @@ static void night_join(const char *path, const char *scratch, const struct night
     fclose(file);
 }
 
-/* The folder has a whole night; the last one was killed after its first case. What the whole one measured is no figure of it. */
+/* The folder has a whole night; the last one was killed after its first case. What the whole one measured is no figure
+ * of it. */
 static void cases_that_the_last_run_did_not_come_to_are_missing(void **state)
 {
     const struct nights *nights = *state;
@@ -337,7 +338,8 @@ static int occurrences_count(const char *text, const char *part)
     return count;
 }
 
-/* However much of a case changed, it is one row: its status, the first figure that is beyond, two others, and how many more. */
+/* However much of a case changed, it is one row: its status, the first figure that is beyond, two others, and how many
+ * more. */
 static void a_changed_case_is_one_row_of_markdown(void **state)
 {
     const struct nights *nights = *state;

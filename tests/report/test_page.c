@@ -1,5 +1,5 @@
-/* Pages: one page of every kind of block in every format that shows pages; what is for one medium alone; and the register of formats,
- * which names, help and errors follow from. */
+/* Pages: one page of every kind of block in every format that shows pages; what is for one medium alone; and the
+ * register of formats, which names, help and errors follow from. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

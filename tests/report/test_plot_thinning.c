@@ -1,5 +1,6 @@
-/* Plot thinning: of more marks than an image can show some are drawn, of every kind of case, and what stands out always. The
- * data of the plots are looked at; nothing is drawn. And the looks of batches, which are those of all pages. */
+/* Plot thinning: of more marks than an image can show some are drawn, of every kind of case, and what stands out
+ * always. The data of the plots are looked at; nothing is drawn. And the looks of batches, which are those of all
+ * pages. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -109,7 +110,8 @@ static void of_each_stride_one_mark_is_drawn(void **state)
     }
 }
 
-/* Every third case is of one model, which is what a suite of three models makes; with 2,000 marks of 6,000 the stride is 3, too. */
+/* Every third case is of one model, which is what a suite of three models makes; with 2,000 marks of 6,000 the stride
+ * is 3, too. */
 static void accuracy_thins_all_kinds_of_cases_and_keeps_both_ends(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Proof rates: what proofs found is counted in every format, a league has a column for it, and a comparison a figure; records
- * without proofs say nothing of them. */
+/* Proof rates: what proofs found is counted in every format, a league has a column for it, and a comparison a figure;
+ * records without proofs say nothing of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -208,7 +208,8 @@ static void two_programs_agree_within_a_limit(void **state)
     text_release(&text);
 }
 
-/* Rows without figures (a rehearsal, a GPU that was not there) agree with nothing, and no bytes are not near to some. */
+/* Rows without figures (a rehearsal, a GPU that was not there) agree with nothing, and no bytes are not near to
+ * some. */
 static void nothing_measured_is_no_agreement(void **state)
 {
     const struct sides *sides = *state;

@@ -185,7 +185,8 @@ static void without_gnuplot_the_data_are_written_and_the_pictures_stay(void **st
     assert_null(plot_set_svg(&place->set, "accuracy"));
 }
 
-/* On a full disk gnuplot ends with 0 and leaves the beginning of an image: of a length that is no multiple of anything. */
+/* On a full disk gnuplot ends with 0 and leaves the beginning of an image: of a length that is no multiple of
+ * anything. */
 static void half_an_image_is_none(void **state)
 {
     struct place *place = *state;
@@ -311,7 +312,8 @@ static void data_are_the_figures_of_the_records(void **state)
     plot_page_release(&page);
 }
 
-/* accelerate is vermillion (0xd55e00 is 13983232) and a triangle (9), whichever estimators stand before it in the records. */
+/* accelerate is vermillion (0xd55e00 is 13983232) and a triangle (9), whichever estimators stand before it in the
+ * records. */
 static void an_estimator_looks_the_same_in_every_figure(void **state)
 {
     struct place *place = *state;
@@ -327,7 +329,8 @@ static void an_estimator_looks_the_same_in_every_figure(void **state)
     plot_page_release(&page);
 }
 
-/* The verdict on the process failed by a quarter; what is drawn, and what stands in the first column, is the allocated peak. */
+/* The verdict on the process failed by a quarter; what is drawn, and what stands in the first column, is the allocated
+ * peak. */
 static void replay_is_drawn_by_its_allocated_peak(void **state)
 {
     struct place *place = *state;
@@ -429,7 +432,8 @@ static void tiny_append(struct place *place, const char *id, const char *identit
 #define GENERATE(seq)                                                                                                  \
     "\"mode\":\"generate\",\"batch\":1,\"seq\":" #seq ",\"new_tokens\":4,\"attention\":\"sdpa\",\"logits\":\"last\""
 
-/* Twice as many tokens by batch and by length are two points of two lines, and eager attention has a panel of its own. */
+/* Twice as many tokens by batch and by length are two points of two lines, and eager attention has a panel of its
+ * own. */
 static void overhead_is_a_line_for_each_batch(void **state)
 {
     struct place *place = *state;

@@ -1,5 +1,5 @@
-/* What a reader must see in figures and pages whatever the scale or the width: errors beyond the scale, what failed. Not what
- * stands in the records, which test_report_formats.c has. */
+/* What a reader must see in figures and pages whatever the scale or the width: errors beyond the scale, what failed.
+ * Not what stands in the records, which test_report_formats.c has. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,8 @@ static struct report *report_of(const char *estimates, const char *comparisons, 
     return report;
 }
 
-/* What has no bound is not drawn at a bound: the figure says that errors lie beyond its scale, and only where some do. */
+/* What has no bound is not drawn at a bound: the figure says that errors lie beyond its scale, and only where some
+ * do. */
 static void errors_beyond_the_scale_are_marked(void **state)
 {
     static const char *const estimates[] = {"{\"accelerate\":{\"total_bytes\":2000}}",

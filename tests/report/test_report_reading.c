@@ -146,8 +146,8 @@ static void unknown_stays_unknown(void **state)
     report_release(report);
 }
 
-/* A case that ended badly once in a run is not shown as one that never did: its run did not pass either. What happened in an
- * earlier run is past. */
+/* A case that ended badly once in a run is not shown as one that never did: its run did not pass either. What happened
+ * in an earlier run is past. */
 static void the_worst_attempt_of_the_last_run_counts(void **state)
 {
     const struct place *place = *state;

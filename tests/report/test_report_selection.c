@@ -1,5 +1,5 @@
-/* Selection: cases that were to be measured and were not have a name, an error of their own and an exit code; copies and
- * concatenations of records are told. JUnit is never greener than the exit code. */
+/* Selection: cases that were to be measured and were not have a name, an error of their own and an exit code; copies
+ * and concatenations of records are told. JUnit is never greener than the exit code. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,8 @@
 #include "tests/report/records_place.h"
 #include "tests/support/command_run.h"
 
-/* A run of the suite, or of a part of it that a filter chose. selected: the members of its `selected` line; NULL: none. */
+/* A run of the suite, or of a part of it that a filter chose. selected: the members of its `selected` line; NULL:
+ * none. */
 static void run_append(const struct place *place, const char *run_id, const char *suite, const char *filter, int count,
                        const char *selected)
 {

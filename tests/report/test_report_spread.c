@@ -1,4 +1,5 @@
-/* How much repeated attempts differ: highest less lowest, null where a reading is missing, and of the last run alone. */
+/* How much repeated attempts differ: highest less lowest, null where a reading is missing, and of the last run
+ * alone. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

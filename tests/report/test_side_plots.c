@@ -1,4 +1,5 @@
-/* Plots of places, transfers and searches: which figures are in them, and that the scripts of plots/ draw them. Needs gnuplot. */
+/* Plots of places, transfers and searches: which figures are in them, and that the scripts of plots/ draw them. Needs
+ * gnuplot. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Side tables: places, transfers and searches of records in every format; hand-written records (placed.jsonl), and the same with
- * strange values. */
+/* Side tables: places, transfers and searches of records in every format; hand-written records (placed.jsonl), and the
+ * same with strange values. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Batch scene: tries of batches in real children, on a host whose calls fail above a batch as a device or a library would say
- * it. Holds no test. */
+/* Batch scene: tries of batches in real children, on a host whose calls fail above a batch as a device or a library
+ * would say it. Holds no test. */
 #ifndef ASSAY_TESTS_RUN_BATCH_SCENE_H
 #define ASSAY_TESTS_RUN_BATCH_SCENE_H
 
@@ -27,8 +27,8 @@ struct batch_scene {
     int told; /* tries that were told of */
 };
 
-/* Carries out a policy from a start, of tiny-gpt2, and keeps record and result in the scene; NULL: the scene's own runner, which fails as
- * scene->fault says. device: spec. */
+/* Carries out a policy from a start, of tiny-gpt2, and keeps record and result in the scene; NULL: the scene's own
+ * runner, which fails as scene->fault says. device: spec. */
 void batch_scene_run(struct batch_scene *scene, const struct case_runner *runner, const char *device,
                      const struct batch_request *request);
 void batch_scene_close(struct batch_scene *scene);

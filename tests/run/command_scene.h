@@ -1,5 +1,5 @@
-/* Command scene: `assay run` as a process of its own, its children seen from outside, and its case lines held against those of
- * a clean run. Holds no test. */
+/* Command scene: `assay run` as a process of its own, its children seen from outside, and its case lines held against
+ * those of a clean run. Holds no test. */
 #ifndef ASSAY_TESTS_RUN_COMMAND_SCENE_H
 #define ASSAY_TESTS_RUN_COMMAND_SCENE_H
 
@@ -54,13 +54,15 @@ int run_do(struct command_scene *scene, const struct run_words *words);
 /* Fails the running test unless what a run wrote to the file OUT.output or OUT.error has the piece. */
 void said_check(const char *out, const char *stream, const char *piece);
 
-/* Waits until the run into this folder has written its run line: children before that ask which device they stand on. */
+/* Waits until the run into this folder has written its run line: children before that ask which device they stand
+ * on. */
 void run_line_wait(const char *out);
 
 /* The child that there is, which measures once the run line is written; waits until there is one. */
 pid_t run_child(pid_t run);
 
-/* Waits until a child has prepared itself: it dies with the run from then on, and the kernel takes it first (its score). */
+/* Waits until a child has prepared itself: it dies with the run from then on, and the kernel takes it first (its
+ * score). */
 void prepared_wait(pid_t child);
 
 /* Waits until a process has come to its end (it may still have to be looked at by its parent). */

@@ -1,6 +1,6 @@
-/* Out of memory rows: the figures are derived by hand from PyTorch's rules. tests/run/data/wide-gpt2.json has one tensor that
- * counts, its embedding of 60000 x 64 float32 (15,360,000 bytes: a segment of 16 MiB of its own), and small ones that share
- * segments of 2 MiB; the cuBLAS workspace of sm_75 (8,519,680 bytes) has one of 20 MiB. */
+/* Out of memory rows: the figures are derived by hand from PyTorch's rules. tests/run/data/wide-gpt2.json has one
+ * tensor that counts, its embedding of 60000 x 64 float32 (15,360,000 bytes: a segment of 16 MiB of its own), and small
+ * ones that share segments of 2 MiB; the cuBLAS workspace of sm_75 (8,519,680 bytes) has one of 20 MiB. */
 #include "tests/run/out_of_memory_rows.h"
 
 #include <setjmp.h>

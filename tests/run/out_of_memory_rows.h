@@ -4,8 +4,8 @@
 
 #include "tests/run/run_scene.h"
 
-/* Measures each row on what device_bound says: it bounds a device to so many bytes and returns its spec, which lives until
- * it is called again. Fails the running test where a record says something else. */
+/* Measures each row on what device_bound says: it bounds a device to so many bytes and returns its spec, which lives
+ * until it is called again. Fails the running test where a record says something else. */
 void out_of_memory_rows_check(struct scene *scene, const char *(*device_bound)(int64_t bytes));
 
 #endif

@@ -1,4 +1,5 @@
-/* Scene: a folder, a suite and a runner whose children do what their batch number says. For the tests of this folder. */
+/* Scene: a folder, a suite and a runner whose children do what their batch number says. For the tests of this
+ * folder. */
 #ifndef ASSAY_TESTS_RUN_RUN_SCENE_H
 #define ASSAY_TESTS_RUN_RUN_SCENE_H
 

@@ -1,5 +1,5 @@
-/* Tries of batches in real children: whatever has no memory left makes the batch smaller, with as_accelerate only what accelerate
- * recognises; what fails for another reason, hangs or is interrupted ends the search and is told. */
+/* Tries of batches in real children: whatever has no memory left makes the batch smaller, with as_accelerate only what
+ * accelerate recognises; what fails for another reason, hangs or is interrupted ends the search and is told. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

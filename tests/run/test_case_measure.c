@@ -1,5 +1,5 @@
-/* The measuring runner on the devices that every machine has: meta, host, a host that is too small, a device that is not
- * there; and the suites that come with the program. */
+/* The measuring runner on the devices that every machine has: meta, host, a host that is too small, a device that is
+ * not there; and the suites that come with the program. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Cases that load a checkpoint: it is made, loaded and taken away; every place holds what was predicted; what was read is told beside a
- * plain read; what cannot be made is told. And the suites that come with the program. */
+/* Cases that load a checkpoint: it is made, loaded and taken away; every place holds what was predicted; what was read
+ * is told beside a plain read; what cannot be made is told. And the suites that come with the program. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -64,8 +64,8 @@ static const struct json *transfer_of(const struct json *line, const char *from,
     return NULL;
 }
 
-/* One file or shards, one device or several, the disk among them. tiny-mixtral has experts that are stored one by one; a checkpoint has no
- * inverse frequencies, which the tape makes. */
+/* One file or shards, one device or several, the disk among them. tiny-mixtral has experts that are stored one by one;
+ * a checkpoint has no inverse frequencies, which the tape makes. */
 static const char loads[] = "  - {model: [tiny-llama, tiny-mixtral], mode: load, precision: [float32, bfloat16], "
                             "checkpoint: [single, 20KB], " EXACT_BYTES "}\n"
                             "  - {model: tiny-llama, mode: load, checkpoint: 20KB, place: [cpu-offload, "

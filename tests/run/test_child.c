@@ -36,7 +36,8 @@ static struct json *line_of(const struct case_job *job, const struct child *chil
     return line;
 }
 
-/* The kernel counts the processes that it kills for want of memory; a row for each way in which that number may stand. */
+/* The kernel counts the processes that it kills for want of memory; a row for each way in which that number may
+ * stand. */
 static void who_killed_a_child_is_told_by_the_kernels_count(void **state)
 {
     struct scene *scene = *state;
@@ -67,8 +68,8 @@ static void who_killed_a_child_is_told_by_the_kernels_count(void **state)
     }
 }
 
-/* Starts a process of another session that traces the child: a traced process that was killed stays for its tracer to look
- * at, and its parent does not see it end. That is how a process looks that hangs in a driver. */
+/* Starts a process of another session that traces the child: a traced process that was killed stays for its tracer to
+ * look at, and its parent does not see it end. That is how a process looks that hangs in a driver. */
 static void hold_run(void *context, const struct case_job *job, int file)
 {
     pid_t held = getpid();

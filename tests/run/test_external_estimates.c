@@ -1,5 +1,5 @@
-/* External estimators of a suite, with the program itself and estimators that are scripts: what they say is in the records and
- * judged, and whatever they do, the cases are measured. */
+/* External estimators of a suite, with the program itself and estimators that are scripts: what they say is in the
+ * records and judged, and whatever they do, the cases are measured. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,8 +21,8 @@
 
 static const char LOAD_ID[] = "tiny-gpt2/load/float32";
 
-/* Runs a suite of cases and external estimators on the meta device into the folder "out"; $S in text is the scene's folder.
- * The exit code. */
+/* Runs a suite of cases and external estimators on the meta device into the folder "out"; $S in text is the scene's
+ * folder. The exit code. */
 static int run_suite_text(struct command_scene *scene, const char *text)
 {
     struct text expanded = {0};
@@ -47,8 +47,8 @@ static const struct json *estimate_of(struct command_scene *scene, const char *i
     return json_get(json_get(case_of(records, id), "estimates"), estimator);
 }
 
-/* Runs one case with an estimator whose program is a script of this body: its total_bytes, -1 for null; note: what its note must
- * hold, NULL: it must have none. */
+/* Runs one case with an estimator whose program is a script of this body: its total_bytes, -1 for null; note: what its
+ * note must hold, NULL: it must have none. */
 static int64_t total_of_script(struct command_scene *scene, const char *body, const char *more, const char *note)
 {
     struct record_file records;
@@ -197,8 +197,8 @@ static void changed_configuration_is_asked_about_again(void **state)
     }
 }
 
-/* Starts a run whose estimator never ends, nor what that has started, and ends the run by a signal once both are at work: its
- * exit code. Fails the running test where one of them lives on. */
+/* Starts a run whose estimator never ends, nor what that has started, and ends the run by a signal once both are at
+ * work: its exit code. Fails the running test where one of them lives on. */
 static int run_end_by(struct command_scene *scene, int signal_number)
 {
     char suite[512], alive[320];
@@ -263,7 +263,8 @@ static void answers_are_kept_in_a_file_of_the_folder_alone(void **state)
     assert_int_equal(access(kept, F_OK), 0);
 }
 
-/* A killed run, or one on a full disk, may have left half a line: the answer that follows is kept on a line of its own. */
+/* A killed run, or one on a full disk, may have left half a line: the answer that follows is kept on a line of its
+ * own. */
 static void half_a_line_costs_one_answer(void **state)
 {
     static const char suite[] = LOAD "external:\n  fake: {command: ['$S/fake'], quantities: {total_bytes: /a}}\n";
@@ -282,7 +283,8 @@ static void half_a_line_costs_one_answer(void **state)
     free(asked);
 }
 
-/* Like any estimator's: a tolerance that does not hold fails the run, and one on a figure that is unknown leaves it open. */
+/* Like any estimator's: a tolerance that does not hold fails the run, and one on a figure that is unknown leaves it
+ * open. */
 static void figures_are_judged(void **state)
 {
     static const char with_tolerance[] = "  - {model: tiny-gpt2, mode: load, tolerances: {fake: {total_bytes: 1%}}}\n"

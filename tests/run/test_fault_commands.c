@@ -1,5 +1,5 @@
-/* Faults of a child on the host, with the program itself and real signals: each costs one row, and what comes after it is
- * to the last digit what a clean run measures. */
+/* Faults of a child on the host, with the program itself and real signals: each costs one row, and what comes after it
+ * is to the last digit what a clean run measures. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* The program interrupted: by Ctrl-C at a terminal, once and again, by a terminal or a session that goes away, by SIGKILL. In
- * each case the records can be read, what was finished is there, and no child goes on. */
+/* The program interrupted: by Ctrl-C at a terminal, once and again, by a terminal or a session that goes away, by
+ * SIGKILL. In each case the records can be read, what was finished is there, and no child goes on. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,8 +29,8 @@ static struct run_words words_of(struct command_scene *scene)
     return run_words_of(scene_suite(scene, "suite.yaml", CASES), "auto", scene_path(scene, "out"), NULL, NULL);
 }
 
-/* Waits for the first case, then stops the child of the second, so that it lasts however fast the machine is; not before
- * it has asked to die with the run. */
+/* Waits for the first case, then stops the child of the second, so that it lasts however fast the machine is; not
+ * before it has asked to die with the run. */
 static pid_t second_child_stop(struct command_scene *scene, pid_t run)
 {
     cases_wait(scene_path(scene, "out"), 1);

@@ -1,5 +1,5 @@
-/* Cases of models that lie in several places: what their lines say of each place is what assay place says and what their verdicts
- * are about; what goes wrong in one place is told of that place. */
+/* Cases of models that lie in several places: what their lines say of each place is what assay place says and what
+ * their verdicts are about; what goes wrong in one place is told of that place. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

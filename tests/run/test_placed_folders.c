@@ -1,5 +1,5 @@
-/* Offloaded weights of a run lie in a folder of their attempt, which is gone whatever ends it: its own end, a child that is killed, a
- * run that is interrupted. A folder that cannot be had is told. */
+/* Offloaded weights of a run lie in a folder of their attempt, which is gone whatever ends it: its own end, a child
+ * that is killed, a run that is interrupted. A folder that cannot be had is told. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

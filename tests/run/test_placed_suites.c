@@ -1,5 +1,5 @@
-/* The suites of placed models that come with the program: what they are predicted to take is there on the devices that they are for, so that
- * nobody's first run ends for want of memory; and they hold what they say. */
+/* The suites of placed models that come with the program: what they are predicted to take is there on the devices that
+ * they are for, so that nobody's first run ends for want of memory; and they hold what they say. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

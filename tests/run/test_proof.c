@@ -1,5 +1,5 @@
-/* Proofs: a case runs with exactly the bytes that it was predicted with and not with a granule less; a figure that does not hold fails
- * the case, and a try that could not be made leaves it open. */
+/* Proofs: a case runs with exactly the bytes that it was predicted with and not with a granule less; a figure that does
+ * not hold fails the case, and a try that could not be made leaves it open. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

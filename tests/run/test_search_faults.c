@@ -1,5 +1,5 @@
-/* Searches that go wrong: a try that ends otherwise than was predicted fails the case, what nobody could predict leaves it open, and what
- * ends a try of another case ends one of a search. */
+/* Searches that go wrong: a try that ends otherwise than was predicted fails the case, what nobody could predict leaves
+ * it open, and what ends a try of another case ends one of a search. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Identities of cases: their ids, what is part of them, and their JSON. Not how a suite expands to them: test_suite.c. */
+/* Identities of cases: their ids, what is part of them, and their JSON. Not how a suite expands to them:
+ * test_suite.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

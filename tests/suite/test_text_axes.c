@@ -1,5 +1,5 @@
-/* Axes whose values are texts, and find_batch: they multiply, are named in ids, and stand in identities only where they say
- * something, so that a case without them is what it was in older records. */
+/* Axes whose values are texts, and find_batch: they multiply, are named in ids, and stand in identities only where they
+ * say something, so that a case without them is what it was in older records. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
-/* Left behind: a test program that ends well while a temporary file or folder of its own is still there has failed; what a failed
- * assertion did not come to remove is removed. Linked into every test program, whose calls of mkdtemp and mkstemp come here first;
- * nobody calls anything of it. What programs leave that a test starts is seen by ci/run-tests.sh. */
+/* Left behind: a test program that ends well while a temporary file or folder of its own is still there has failed;
+ * what a failed assertion did not come to remove is removed. Linked into every test program, whose calls of mkdtemp and
+ * mkstemp come here first; nobody calls anything of it. What programs leave that a test starts is seen by
+ * ci/run-tests.sh. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>

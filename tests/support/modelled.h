@@ -13,7 +13,8 @@ struct modelled {
     struct tape *tape;
 };
 
-/* The errors are those of config_find, target_find, workload_check and workload_tape. The caller closes it, also then. */
+/* The errors are those of config_find, target_find, workload_check and workload_tape. The caller closes it, also
+ * then. */
 enum status_code modelled_open(struct modelled *modelled, const char *model, const struct workload *workload,
                                const char *target, struct status *error);
 

@@ -1,4 +1,5 @@
-/* Record multiplier: text is cut at what varies, and put together again. Not a parser: it knows how the program writes. */
+/* Record multiplier: text is cut at what varies, and put together again. Not a parser: it knows how the program
+ * writes. */
 #include "tests/support/record_multiplier.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
-/* Record multiplier: a large file of records made of a small one that a run has written, for benchmarks and for tests of
- * growth. The lines are those of the run, so they have whatever the program records today; what is varied are ids,
+/* Record multiplier: a large file of records made of a small one that a run has written, for benchmarks and for tests
+ * of growth. The lines are those of the run, so they have whatever the program records today; what is varied are ids,
  * batches and sizes. */
 #ifndef ASSAY_TESTS_SUPPORT_RECORD_MULTIPLIER_H
 #define ASSAY_TESTS_SUPPORT_RECORD_MULTIPLIER_H

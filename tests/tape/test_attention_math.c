@@ -1,9 +1,9 @@
-/* Attention that stores its scores, against PyTorch: every allocation and release of the forward call and of the copy that
- * makes its result contiguous, in order. The lists are the events of PyTorch 2.11's CPU allocator (torch.profiler, no
- * mode active) for the same code, without the scalars that Python numbers become there.
+/* Attention that stores its scores, against PyTorch: every allocation and release of the forward call and of the copy
+ * that makes its result contiguous, in order. The lists are the events of PyTorch 2.11's CPU allocator (torch.profiler,
+ * no mode active) for the same code, without the scalars that Python numbers become there.
  *
- * batch 2, 4 query heads over 2 or 4 groups, 8 rows, width 16: 4,096 bytes are one float32 tensor of all heads, 2,048 the
- * scores, 512 a byte for each score. */
+ * batch 2, 4 query heads over 2 or 4 groups, 8 rows, width 16: 4,096 bytes are one float32 tensor of all heads, 2,048
+ * the scores, 512 a byte for each score. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

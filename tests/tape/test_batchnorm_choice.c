@@ -1,5 +1,5 @@
-/* The choice of a batch normalisation against PyTorch's own: peers/pytorch/batchnorm_choice.txt, which the compiled dispatcher of
- * torch 2.11 answered. */
+/* The choice of a batch normalisation against PyTorch's own: peers/pytorch/batchnorm_choice.txt, which the compiled
+ * dispatcher of torch 2.11 answered. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

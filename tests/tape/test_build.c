@@ -231,8 +231,8 @@ static void products_carry_the_workspace_of_their_thread(void **state)
     }
 }
 
-/* The workspace of one convolution lives from just before it runs to just after; its bytes are in `bytes` for the forward
- * pass, the gradient of the image, that of the weight. -1: it has none. */
+/* The workspace of one convolution lives from just before it runs to just after; its bytes are in `bytes` for the
+ * forward pass, the gradient of the image, that of the weight. -1: it has none. */
 static void convolution_workspaces(const char *target, enum dtype dtype, int64_t kernel, int64_t bytes[3])
 {
     struct tape *tape = tape_for(target);

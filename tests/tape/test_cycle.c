@@ -1,5 +1,5 @@
-/* Cycles: loops of turns that are told once, or not where they must not be. Each is walked, and held against the same loop with
- * every turn recorded. */
+/* Cycles: loops of turns that are told once, or not where they must not be. Each is walked, and held against the same
+ * loop with every turn recorded. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +52,8 @@ static struct value *tensor(struct tape *tape, int64_t bytes)
     return tape_leaf(tape, CATEGORY_KV_CACHE, DTYPE_UINT8, 1, &bytes, false, "tensor");
 }
 
-/* The loop as a model would write it: the new one is there before the old one goes; its size comes from the old one's. */
+/* The loop as a model would write it: the new one is there before the old one goes; its size comes from the old
+ * one's. */
 static void loop_build(struct tape *tape, const struct loop *loop)
 {
     struct tape_cycle cycle = tape_cycle_open(tape, loop->period);

@@ -1,5 +1,6 @@
-/* What single operators take, allocation by allocation, against PyTorch on GPUs: the `operator` and `attention` lines of
- * peers/pytorch/probe.py under results/reference, rows [bytes, held at the end] of one call and of its backward pass. */
+/* What single operators take, allocation by allocation, against PyTorch on GPUs: the `operator` and `attention` lines
+ * of peers/pytorch/probe.py under results/reference, rows [bytes, held at the end] of one call and of its backward
+ * pass. */
 #include <glob.h>
 #include <inttypes.h>
 #include <setjmp.h>
@@ -431,8 +432,8 @@ static void lines_check(const char *type, bool (*check)(const struct json *line)
     globfree(&probes);
 }
 
-/* All but the fused RMSNorm, which our models do not call, and gradients through a batch normalisation in evaluation, which no
- * workload wants. */
+/* All but the fused RMSNorm, which our models do not call, and gradients through a batch normalisation in evaluation,
+ * which no workload wants. */
 static void operators_take_what_pytorch_takes(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* The scratch of divided sums against what PyTorch took on an H100: probe.py's single operators and the histories of training
- * steps (results/reference/nvidia-h100-80gb-hbm3). */
+/* The scratch of divided sums against what PyTorch took on an H100: probe.py's single operators and the histories of
+ * training steps (results/reference/nvidia-h100-80gb-hbm3). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -77,7 +77,8 @@ static void a_row_is_summed_by_one_block(void **state)
     }
 }
 
-/* 4 outputs cannot be loaded together where their rows begin at odd places: one each, four times as many columns of blocks. */
+/* 4 outputs cannot be loaded together where their rows begin at odd places: one each, four times as many columns of
+ * blocks. */
 static void odd_rows_are_loaded_one_by_one(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* cuBLAS, opened on demand: loading it costs some 200 MiB of host memory, which a device that never multiplies saves. The
- * types are those of NVIDIA's header; nothing is linked. */
+/* cuBLAS, opened on demand: loading it costs some 200 MiB of host memory, which a device that never multiplies saves.
+ * The types are those of NVIDIA's header; nothing is linked. */
 #ifndef ASSAY_DEVICE_CUDA_CUBLAS_LIBRARY_H
 #define ASSAY_DEVICE_CUDA_CUBLAS_LIBRARY_H
 
@@ -38,14 +38,14 @@ struct cublas_library {
  * reduced-precision reductions are off. STATUS_UNAVAILABLE with the remedy. */
 enum status_code cublas_library_open(struct cublas_library *cublas, struct status *error);
 
-/* "cuBLAS 12.8.4" of the library that would be loaded, without a handle and so without memory of the device. False, and text
- * untouched, where it is not there or does not tell. */
+/* "cuBLAS 12.8.4" of the library that would be loaded, without a handle and so without memory of the device. False, and
+ * text untouched, where it is not there or does not tell. */
 bool cublas_version_read(char *text, size_t text_bytes);
 
 /* What it means that a handle could not be made, which takes some memory of the device. A full device is told as
  * CUBLAS_STATUS_ALLOC_FAILED or as CUBLAS_STATUS_NOT_INITIALIZED
- * (github.com/EleutherAI/lm-evaluation-harness/issues/1689), which also has other causes; it is STATUS_OUT_OF_MEMORY where
- * less than CUBLAS_HANDLE_BYTES_ENOUGH are free (what it took of an H100: cuBLAS 13.0), else STATUS_DEVICE. */
+ * (github.com/EleutherAI/lm-evaluation-harness/issues/1689), which also has other causes; it is STATUS_OUT_OF_MEMORY
+ * where less than CUBLAS_HANDLE_BYTES_ENOUGH are free (what it took of an H100: cuBLAS 13.0), else STATUS_DEVICE. */
 enum status_code cublas_creation_code(cublasStatus_t status);
 
 /* Gives the handle this workspace for all calls to come; bytes 0: it must do without one. A handle that was never given

@@ -91,8 +91,8 @@ static bool pixels_cut(const struct convolution_job *job, int64_t capacity_bytes
     return pixels > 0;
 }
 
-/* Columns of part->images images from part->image and part->pixels pixels from part->pixel, cut at the ends. A window of
- * one pixel needs none: the image is its own matrix. */
+/* Columns of part->images images from part->image and part->pixels pixels from part->pixel, cut at the ends. A window
+ * of one pixel needs none: the image is its own matrix. */
 static enum status_code columns_take(const struct convolution_job *job, const struct columns_part *step, int64_t image,
                                      int64_t pixel, struct columns_part *part, struct product_matrix *columns,
                                      struct status *error)
@@ -248,8 +248,8 @@ static enum status_code weight_filters_run(const struct convolution_job *job, co
     return STATUS_OK;
 }
 
-/* Cuts the memory for columns where the weight is not float32: sums [filters, lines] in float32 first, all of them where
- * they take at most half, else as many filters as do, at least one. */
+/* Cuts the memory for columns where the weight is not float32: sums [filters, lines] in float32 first, all of them
+ * where they take at most half, else as many filters as do, at least one. */
 static int64_t sums_cut(struct convolution_job *job, struct product_workspace *sums)
 {
     const struct product_workspace all = job->columns;

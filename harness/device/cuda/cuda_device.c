@@ -15,7 +15,8 @@
 /* The oldest architecture that the kernels are compiled for; CUDA 13 offers none before it. */
 enum { ARCHITECTURE_OLDEST = 75 };
 
-/* What is asked from here on is asked of this GPU: the runtime keeps one current device for all that a thread has open. */
+/* What is asked from here on is asked of this GPU: the runtime keeps one current device for all that a thread has
+ * open. */
 static enum status_code cuda_enter(struct cuda_device *cuda, struct status *error)
 {
     enum status_code code = fault_check(cuda, error);

@@ -1,8 +1,8 @@
 /* What the files of the CUDA plug-in share. Only this folder includes it.
  *
- * Everything runs on the default stream of one device, in order. The plug-in takes no device memory but segments: scratch
- * memory comes with the calls. What the runtime and the libraries take for themselves (context, code, handles) they take
- * at the first use of each. */
+ * Everything runs on the default stream of one device, in order. The plug-in takes no device memory but segments:
+ * scratch memory comes with the calls. What the runtime and the libraries take for themselves (context, code, handles)
+ * they take at the first use of each. */
 #ifndef ASSAY_DEVICE_CUDA_CUDA_DEVICE_H
 #define ASSAY_DEVICE_CUDA_CUDA_DEVICE_H
 
@@ -19,7 +19,8 @@
 #include "harness/device/device.h"
 #include "harness/device/product_plan.h"
 
-/* What a convolution's products are given of its workspace, at most one part of so many; columns and sums have what is left. */
+/* What a convolution's products are given of its workspace, at most one part of so many; columns and sums have what is
+ * left. */
 enum { CUDA_CONVOLUTION_PRODUCTS_BYTES = 1 << 20, CUDA_CONVOLUTION_PRODUCTS_PART = 4 };
 
 struct cuda_device {
@@ -43,13 +44,13 @@ struct cuda_device {
     struct status fault;             /* code not STATUS_OK: the context is lost, and this was the first to tell it */
 };
 
-/* -- cuda_status.c: every status of CUDA and its libraries goes through one of these. doing: the operation with its shapes,
- * or the call.
+/* -- cuda_status.c: every status of CUDA and its libraries goes through one of these. doing: the operation with its
+ * shapes, or the call.
  *
  * STATUS_OK for cudaSuccess. cudaErrorMemoryAllocation becomes STATUS_OUT_OF_MEMORY, all else STATUS_DEVICE, with
- * "cuda:0: <doing>: <CUDA's text>". An error that CUDA remembers is cleared. Where it cannot be cleared (an illegal address,
- * a launch failure, an ECC error: the context is lost) the device is at fault from then on, and the text says what was
- * queued, because work is asynchronous and who reports a fault has seldom made it. */
+ * "cuda:0: <doing>: <CUDA's text>". An error that CUDA remembers is cleared. Where it cannot be cleared (an illegal
+ * address, a launch failure, an ECC error: the context is lost) the device is at fault from then on, and the text says
+ * what was queued, because work is asynchronous and who reports a fault has seldom made it. */
 enum status_code cuda_check(struct cuda_device *cuda, cudaError_t code, const char *doing, struct status *error);
 
 /* The same for cuBLAS and cublasLt. */
@@ -71,14 +72,15 @@ void queued_note(struct cuda_device *cuda, const struct operation_call *call);
 enum status_code cuda_open(int index, struct device **device, struct status *error);
 enum status_code cuda_identify(int index, struct device_identity *identity, struct status *error);
 
-/* -- cuda_matmul.c. Opens cuBLAS where that has not happened; STATUS_UNAVAILABLE with the remedy where it is missing. */
+/* -- cuda_matmul.c. Opens cuBLAS where that has not happened; STATUS_UNAVAILABLE with the remedy where it is
+ * missing. */
 enum status_code cuda_cublas_ready(struct cuda_device *cuda, const char *doing, struct status *error);
 enum status_code cuda_matmul(struct cuda_device *cuda, const struct operation_call *call, struct status *error);
 enum status_code cuda_matmul_planned(struct cuda_device *cuda, const struct matmul_plan *plan, const char *doing,
                                      struct status *error);
 
-/* -- cuda_linear.c: a product with a bias through cublasLt. *done is false, and nothing has happened, where the plan is not
- * of the form that PyTorch hands to it, or cublasLt has no way to compute it. */
+/* -- cuda_linear.c: a product with a bias through cublasLt. *done is false, and nothing has happened, where the plan is
+ * not of the form that PyTorch hands to it, or cublasLt has no way to compute it. */
 enum status_code cuda_linear(struct cuda_device *cuda, const struct matmul_plan *plan, const char *doing, bool *done,
                              struct status *error);
 /* The type of a floating dtype, and how sums are made: in float32, from TF32 factors where that is allowed. */

@@ -1,6 +1,6 @@
 /* Linear layers with a bias, and of float8, on CUDA: one call of cublasLt that adds the bias before the sum is rounded,
- * where PyTorch makes one too. What cublasLt does not take is left to cuda_matmul.c. It counts columns first, as cuBLAS does: it is asked for
- * out^T = b^T a^T, whose rows are the columns that the bias runs along. */
+ * where PyTorch makes one too. What cublasLt does not take is left to cuda_matmul.c. It counts columns first, as cuBLAS
+ * does: it is asked for out^T = b^T a^T, whose rows are the columns that the bias runs along. */
 #include "harness/device/cuda/cuda_device.h"
 
 /* The objects of one call. */
@@ -17,8 +17,8 @@ static bool float8_aligns(const struct product_matrix *matrix)
     return (uintptr_t)matrix->data % FLOAT8_ALIGNMENT == 0 && matrix->leading % FLOAT8_ALIGNMENT == 0;
 }
 
-/* cublasLt's conditions for float8 on Ada and Hopper: both factors along k, multiples of 16; a bias of 16 bits. Older GPUs
- * have no algorithm for it, which the heuristic says. */
+/* cublasLt's conditions for float8 on Ada and Hopper: both factors along k, multiples of 16; a bias of 16 bits. Older
+ * GPUs have no algorithm for it, which the heuristic says. */
 static bool plan_suits_float8(const struct matmul_plan *plan)
 {
     bool biased = plan->bias_dtype == plan->out.dtype && plan->out.dtype != DTYPE_FLOAT32;
@@ -86,9 +86,9 @@ static cublasStatus_t layout_make(const struct cublaslt_library *lt, const struc
     return lt->layout_create(layout, cuda_type_of(matrix->dtype), (uint64_t)lines, (uint64_t)count, matrix->leading);
 }
 
-/* The sum over k is not cut into parts. Parts that are kept in the result's 16 bits are each rounded, which cuBLAS's handle is
- * forbidden too (cublas_library.c); and however they are kept, the bias seems to be added to what is stored of their sum, so
- * that a 16-bit result is rounded twice. docs/NUMBERS.md, 11, has what an H100 left. */
+/* The sum over k is not cut into parts. Parts that are kept in the result's 16 bits are each rounded, which cuBLAS's
+ * handle is forbidden too (cublas_library.c); and however they are kept, the bias seems to be added to what is stored
+ * of their sum, so that a 16-bit result is rounded twice. docs/NUMBERS.md, 11, has what an H100 left. */
 static cublasStatus_t preference_make(const struct cublaslt_library *lt, const struct matmul_plan *plan,
                                       struct linear_call *call)
 {
@@ -168,8 +168,8 @@ static cublasStatus_t call_run(const struct cublaslt_library *lt, const struct m
                       (size_t)plan->workspace.bytes, NULL);
 }
 
-/* PyTorch's handle of cublasLt is its handle of cuBLAS, so a process that multiplies has both, whichever it calls: 66 MiB of an
- * H100 that a process with linear layers alone would else be without. */
+/* PyTorch's handle of cublasLt is its handle of cuBLAS, so a process that multiplies has both, whichever it calls: 66
+ * MiB of an H100 that a process with linear layers alone would else be without. */
 static enum status_code cublaslt_ready(struct cuda_device *cuda, const char *doing, struct status *error)
 {
     if (cuda->cublaslt.library != NULL) {

@@ -1,5 +1,5 @@
-/* MATMUL on CUDA: linear layers with bias as cuda_linear.c has them, else cuBLAS where it has the combination of dtypes, a
- * kernel of ours elsewhere. cuBLAS counts columns first,
+/* MATMUL on CUDA: linear layers with bias as cuda_linear.c has them, else cuBLAS where it has the combination of
+ * dtypes, a kernel of ours elsewhere. cuBLAS counts columns first,
  * so it is asked for out^T = b^T a^T, whose memory is the same. */
 #include <limits.h>
 
@@ -19,8 +19,8 @@ cublasComputeType_t cuda_compute_type_of(const struct matmul_plan *plan)
     return plan->tf32_allowed && plan->a.dtype == DTYPE_FLOAT32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 }
 
-/* The bias is laid into out before cuBLAS adds the product to it, so that it is part of the float32 sum and out is rounded
- * once. A 16-bit out must then hold it exactly. */
+/* The bias is laid into out before cuBLAS adds the product to it, so that it is part of the float32 sum and out is
+ * rounded once. A 16-bit out must then hold it exactly. */
 static bool bias_suits_cublas(const struct matmul_plan *plan)
 {
     return !plan->has_bias || plan->out.dtype == DTYPE_FLOAT32 ||
@@ -34,8 +34,8 @@ static bool integers_align(const struct product_matrix *matrix)
            matrix->batch_stride[1] % 4 == 0;
 }
 
-/* cuBLAS with float32 sums takes two factors of one dtype, and gives that dtype or float32. int8 it sums in int32, along
- * the rows of both factors. */
+/* cuBLAS with float32 sums takes two factors of one dtype, and gives that dtype or float32. int8 it sums in int32,
+ * along the rows of both factors. */
 static bool dtypes_suit_cublas(const struct matmul_plan *plan)
 {
     if (plan->a.dtype == DTYPE_INT8) {

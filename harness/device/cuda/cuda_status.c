@@ -1,5 +1,5 @@
-/* Statuses of CUDA and its libraries as statuses of ours, and the faults after which a device answers nothing else. What
- * to do about a status is the caller's affair. */
+/* Statuses of CUDA and its libraries as statuses of ours, and the faults after which a device answers nothing else.
+ * What to do about a status is the caller's affair. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

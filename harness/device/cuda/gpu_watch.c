@@ -25,8 +25,8 @@ void gpu_watch_baseline(const struct gpu_watch *watch, int64_t total_bytes, stru
     reading->baseline_bytes = reading->baseline_valid ? total_bytes - watch->free_bytes : 0;
 }
 
-/* Who is on the GPU holds something. Drivers that translate the numbers of processes for a container, but not where they
- * look up what a number holds (560), say 0. */
+/* Who is on the GPU holds something. Drivers that translate the numbers of processes for a container, but not where
+ * they look up what a number holds (560), say 0. */
 static bool bytes_told(const struct nvml_process *process)
 {
     return process->used_bytes > 0 && process->used_bytes <= (unsigned long long)INT64_MAX;

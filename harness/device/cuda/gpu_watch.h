@@ -20,14 +20,14 @@ struct gpu_watch {
 void gpu_watch_begin(const struct nvml_library *nvml, struct gpu_watch *watch);
 void gpu_watch_end(struct gpu_watch *watch); /* one that was never begun is accepted */
 
-/* baseline_* of *reading: total_bytes (of cudaMemGetInfo) less what was free before. The two libraries differ in what they
- * call used, because one of them counts what the driver keeps for itself; of what is free both say the same. */
+/* baseline_* of *reading: total_bytes (of cudaMemGetInfo) less what was free before. The two libraries differ in what
+ * they call used, because one of them counts what the driver keeps for itself; of what is free both say the same. */
 void gpu_watch_baseline(const struct gpu_watch *watch, int64_t total_bytes, struct device_reading *reading);
 
-/* process_*, foreign_* and the modes of *reading. Ours is the process with our id that was not there before and has at least
- * held_bytes, what we surely hold; else, where a container numbers processes differently, the only such one that came; and
- * then it stays. Where several came at once, all but one of them are others for sure, and neither ours nor theirs are
- * told. */
+/* process_*, foreign_* and the modes of *reading. Ours is the process with our id that was not there before and has at
+ * least held_bytes, what we surely hold; else, where a container numbers processes differently, the only such one that
+ * came; and then it stays. Where several came at once, all but one of them are others for sure, and neither ours nor
+ * theirs are told. */
 void gpu_watch_read(struct gpu_watch *watch, const struct nvml_library *nvml, int64_t held_bytes,
                     struct device_reading *reading);
 

@@ -1,8 +1,8 @@
 /* Load meter: how much device memory kernels and libraries take when they are loaded.
  *
- * CUDA loads a kernel with its first launch, and libraries make their handles and load theirs with the first product. So
- * cudaMemGetInfo is asked before and after the first call of each form: operation, dtypes, number of inputs. It neither
- * waits for the device nor takes anything, and nothing else of ours takes device memory meanwhile. */
+ * CUDA loads a kernel with its first launch, and libraries make their handles and load theirs with the first product.
+ * So cudaMemGetInfo is asked before and after the first call of each form: operation, dtypes, number of inputs. It
+ * neither waits for the device nor takes anything, and nothing else of ours takes device memory meanwhile. */
 #ifndef ASSAY_DEVICE_CUDA_LOAD_METER_H
 #define ASSAY_DEVICE_CUDA_LOAD_METER_H
 

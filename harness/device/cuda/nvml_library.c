@@ -1,5 +1,5 @@
-/* NVML: loading it, finding our GPU, asking. What the answers mean for a measurement is in gpu_watch.c; temperatures and
- * clocks are not our business. */
+/* NVML: loading it, finding our GPU, asking. What the answers mean for a measurement is in gpu_watch.c; temperatures
+ * and clocks are not our business. */
 #include "harness/device/cuda/nvml_library.h"
 
 #include <stdio.h>
@@ -161,8 +161,8 @@ enum device_mode nvml_mig_mode(const struct nvml_library *nvml)
 
 typedef int (*processes_function)(struct nvml_device *device, unsigned *count, void *entries);
 
-/* Drivers 535.43 to 535.86 fill entries of 32 bytes under the name for which all others fill 24, and some fill the 16 of the
- * first version. What they wrote over tells which; an end that is none of these says nothing. */
+/* Drivers 535.43 to 535.86 fill entries of 32 bytes under the name for which all others fill 24, and some fill the 16
+ * of the first version. What they wrote over tells which; an end that is none of these says nothing. */
 static size_t entry_bytes_find(const unsigned char *entries, size_t bytes, size_t count)
 {
     static const size_t known[] = {16, 24, 32};

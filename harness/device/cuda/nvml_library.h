@@ -1,5 +1,5 @@
-/* NVML, opened on demand with prototypes of our own: what the driver counts for the GPU and for each process, its modes, and
- * the driver's version. It comes with the driver, and can be asked without a context. */
+/* NVML, opened on demand with prototypes of our own: what the driver counts for the GPU and for each process, its
+ * modes, and the driver's version. It comes with the driver, and can be asked without a context. */
 #ifndef ASSAY_DEVICE_CUDA_NVML_LIBRARY_H
 #define ASSAY_DEVICE_CUDA_NVML_LIBRARY_H
 
@@ -41,9 +41,9 @@ struct nvml_library {
     int (*graphics_processes)(struct nvml_device *device, unsigned *count, void *entries);
 };
 
-/* Opens NVML for the GPU with this PCI bus id ("0000:3B:00.0"), else for that with this UUID ("GPU-5fa2..."). In MIG mode
- * ours is the instance with "MIG-" and the same digits; where CUDA told those of the whole GPU, the only instance that is to
- * be seen. False where the library is not there or does not start;
+/* Opens NVML for the GPU with this PCI bus id ("0000:3B:00.0"), else for that with this UUID ("GPU-5fa2..."). In MIG
+ * mode ours is the instance with "MIG-" and the same digits; where CUDA told those of the whole GPU, the only instance
+ * that is to be seen. False where the library is not there or does not start;
  * a GPU that is not found leaves board and device NULL. */
 bool nvml_library_open(const char *pci_bus_id, const char *uuid, struct nvml_library *nvml);
 void nvml_library_close(struct nvml_library *nvml); /* one that was never opened is accepted */
@@ -57,8 +57,8 @@ bool nvml_free_bytes(const struct nvml_library *nvml, int64_t *bytes);
 enum device_mode nvml_ecc_mode(const struct nvml_library *nvml);
 enum device_mode nvml_mig_mode(const struct nvml_library *nvml);
 
-/* The processes of the device, computing and graphics, each once, in memory that the caller frees; NULL where they are not
- * told. */
+/* The processes of the device, computing and graphics, each once, in memory that the caller frees; NULL where they are
+ * not told. */
 struct nvml_process *nvml_processes_list(const struct nvml_library *nvml, int *count);
 
 #endif

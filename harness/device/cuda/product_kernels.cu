@@ -153,8 +153,8 @@ __global__ void columns_gather(struct window_shape shape, struct columns_part pa
     }
 }
 
-/* One thread for each element of the gradient: it meets tap (i, j) at window row (row + padding - i) / stride, where that
- * is whole and inside. */
+/* One thread for each element of the gradient: it meets tap (i, j) at window row (row + padding - i) / stride, where
+ * that is whole and inside. */
 __global__ void columns_sum(struct window_shape shape, struct columns_part part, int64_t count)
 {
     const float *columns = (const float *)part.columns;

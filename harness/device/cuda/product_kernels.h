@@ -1,5 +1,5 @@
-/* The kernels around cuBLAS: what it does not do (biases, mixed dtypes, columns of pixels). Each call starts one launch on
- * the default stream and answers what CUDA says of the launch. Empty work starts nothing. */
+/* The kernels around cuBLAS: what it does not do (biases, mixed dtypes, columns of pixels). Each call starts one launch
+ * on the default stream and answers what CUDA says of the launch. Empty work starts nothing. */
 #ifndef ASSAY_DEVICE_CUDA_PRODUCT_KERNELS_H
 #define ASSAY_DEVICE_CUDA_PRODUCT_KERNELS_H
 
@@ -16,8 +16,8 @@ extern "C" {
 /* out = beta out + bias for the whole plan; the plan has a bias. out is not read where beta is 0. */
 cudaError_t product_bias_launch(const struct matmul_plan *plan);
 
-/* The whole product, any floating dtypes, k = 0 too; sums in float32, rounded once; float8 with its scales; int8 with sums
- * in int32. Much slower than cuBLAS. */
+/* The whole product, any floating dtypes, k = 0 too; sums in float32, rounded once; float8 with its scales; int8 with
+ * sums in int32. Much slower than cuBLAS. */
 cudaError_t product_any_launch(const struct matmul_plan *plan);
 
 /* Part of the columns of a convolution: images [image, image + images), channels [channel, channel + channels), result
@@ -37,8 +37,8 @@ cudaError_t columns_gather_launch(const struct convolution_plan *plan, const str
  * pixels must be in the part, and its dtype is float32. The order of the sum is fixed. */
 cudaError_t columns_sum_launch(const struct convolution_plan *plan, const struct columns_part *part);
 
-/* A whole convolution of any of the three kinds, any floating dtypes; sums in float32, rounded once. It needs no columns,
- * reads every factor anew for every element, and is slow. */
+/* A whole convolution of any of the three kinds, any floating dtypes; sums in float32, rounded once. It needs no
+ * columns, reads every factor anew for every element, and is slow. */
 cudaError_t convolution_any_launch(const struct convolution_plan *plan, enum opcode opcode);
 
 /* Starts a kernel that touches nothing: whether the plug-in holds code for this GPU. */

@@ -1,5 +1,5 @@
-/* Libraries of the CUDA toolkit, opened on demand: nothing is linked, so that the plug-in loads without them and a device
- * that never multiplies does not pay for them. */
+/* Libraries of the CUDA toolkit, opened on demand: nothing is linked, so that the plug-in loads without them and a
+ * device that never multiplies does not pay for them. */
 #ifndef ASSAY_DEVICE_CUDA_TOOLKIT_LIBRARY_H
 #define ASSAY_DEVICE_CUDA_TOOLKIT_LIBRARY_H
 
@@ -17,9 +17,9 @@ struct toolkit_symbol {
     void *function_pointer; /* the address of a pointer to a function, which is filled */
 };
 
-/* Loads file_name from where the loader finds it, else from the toolkit's folder (CUDA_HOME, /usr/local/cuda), and fills
- * all of symbols. STATUS_UNAVAILABLE, with the reason and the remedy, where the library or one of them is missing; then
- * nothing stays open. */
+/* Loads file_name from where the loader finds it, else from the toolkit's folder (CUDA_HOME, /usr/local/cuda), and
+ * fills all of symbols. STATUS_UNAVAILABLE, with the reason and the remedy, where the library or one of them is
+ * missing; then nothing stays open. */
 enum status_code toolkit_library_open(const char *file_name, const struct toolkit_symbol *symbols, size_t symbol_count,
                                       void **library, struct status *error);
 

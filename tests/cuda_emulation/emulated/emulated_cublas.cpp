@@ -40,7 +40,8 @@ bool leading_fits(const side &matrix, int rows, int columns)
     return matrix.leading >= (least > 1 ? least : 1);
 }
 
-/* A handle that was given no workspace takes memory of its own, as the real one does. What it was given is overwritten. */
+/* A handle that was given no workspace takes memory of its own, as the real one does. What it was given is
+ * overwritten. */
 bool workspace_use(cublasHandle_t handle)
 {
     if (!handle->workspace_given) {

@@ -15,8 +15,9 @@
  *   uuidless              nor by its UUID
  *   instances=N           of the board in MIG mode, with gaps between their numbers
  *
- * "@N-M" ends with the M-th list. Without "@N" a word holds from the beginning; of several the last that holds counts. Where the variable is not set there is
- * no NVML. In MIG mode this process sees one instance, which is found by its UUID alone. */
+ * "@N-M" ends with the M-th list. Without "@N" a word holds from the beginning; of several the last that holds counts.
+ * Where the variable is not set there is no NVML. In MIG mode this process sees one instance, which is found by its
+ * UUID alone. */
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-/* Pinned memory of the host, which is any memory here, noted. EMULATED_PINNED names a file that says what was pinned and given back so
- * far, and how many bytes came from pinned memory or went there: "taken 2 given 2 copied 4096". */
+/* Pinned memory of the host, which is any memory here, noted. EMULATED_PINNED names a file that says what was pinned
+ * and given back so far, and how many bytes came from pinned memory or went there: "taken 2 given 2 copied 4096". */
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

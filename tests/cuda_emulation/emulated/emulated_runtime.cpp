@@ -1,6 +1,6 @@
-/* The runtime's functions without a GPU: two devices, one without and one with what tensor cores need. Their memory is the
- * host's, counted apart, poisoned when it is taken. What runs is on the device that was set last, as in the real runtime, and
- * reaches no memory of the other: no peer access was asked for. */
+/* The runtime's functions without a GPU: two devices, one without and one with what tensor cores need. Their memory is
+ * the host's, counted apart, poisoned when it is taken. What runs is on the device that was set last, as in the real
+ * runtime, and reaches no memory of the other: no peer access was asked for. */
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -58,8 +58,8 @@ size_t device_bytes_read()
 
 const size_t device_bytes = device_bytes_read();
 
-/* EMULATED_APART: memory is taken by pages, and what runs on one device and touches another's is ended by SIGSEGV, as a GPU without
- * peer access ends it by an illegal address. Without it memory is malloc's, whose ends sanitizers watch. */
+/* EMULATED_APART: memory is taken by pages, and what runs on one device and touches another's is ended by SIGSEGV, as a
+ * GPU without peer access ends it by an illegal address. Without it memory is malloc's, whose ends sanitizers watch. */
 bool memory_is_apart()
 {
     static const bool apart = getenv("EMULATED_APART") != nullptr;
@@ -96,9 +96,9 @@ bool destroys_context(int code)
     return (code >= 700 && code != cudaErrorNotSupported) || code == cudaErrorECCUncorrectable;
 }
 
-/* What EMULATED_FAULT asks for: "cudaMemcpy:3:700:FILE", the third call of that name gives error 700; -9 instead of 700 ends
- * the process by signal 9, and -19 stops it, which is a hang. FILE is taken away by it, and without FILE nothing happens,
- * so that of several processes one alone has the fault. */
+/* What EMULATED_FAULT asks for: "cudaMemcpy:3:700:FILE", the third call of that name gives error 700; -9 instead of 700
+ * ends the process by signal 9, and -19 stops it, which is a hang. FILE is taken away by it, and without FILE nothing
+ * happens, so that of several processes one alone has the fault. */
 struct planned_fault {
     char name[64];
     long call;
@@ -130,8 +130,8 @@ cudaError_t answer(cudaError_t error)
     return error;
 }
 
-/* What EMULATED_DRIVER says that the driver takes for itself: "context:1000 kernel:20 handle:300", in bytes: the context, each
- * kernel that was launched at least once, each handle of a library. Nothing where it is not set. */
+/* What EMULATED_DRIVER says that the driver takes for itself: "context:1000 kernel:20 handle:300", in bytes: the
+ * context, each kernel that was launched at least once, each handle of a library. Nothing where it is not set. */
 size_t driver_bytes(const char *name)
 {
     const char *text = getenv("EMULATED_DRIVER");

@@ -1,4 +1,5 @@
-/* What the emulated libraries of the toolkit share, and their functions: each library a table that ends with a NULL name.
+/* What the emulated libraries of the toolkit share, and their functions: each library a table that ends with a NULL
+ * name.
  */
 #ifndef ASSAY_TESTS_EMULATED_TOOLKIT_H
 #define ASSAY_TESTS_EMULATED_TOOLKIT_H

@@ -1,12 +1,12 @@
 /* A GPU on one core, for the tests of the CUDA plug-in: launches, barriers, warps and memory. Not its speed, not its
  * rounding of library functions, and no two launches at once.
  *
- * What a real GPU leaves open is varied: one launch of a kernel after another runs its blocks, warps and threads forwards,
- * backwards and shuffled, each warp as far ahead as it gets, so that a missing barrier or a sum without a fixed order
- * shows as a different result. Every other launch has at most three blocks, because the plug-in's kernels go through the
- * rest in a loop. What a real GPU forbids is a fault of the launch: a barrier that some threads do not reach, a shuffle
- * without the whole warp, more threads or shared memory than the device has. Shared memory is poisoned before each
- * block; behind its end nothing can be touched. */
+ * What a real GPU leaves open is varied: one launch of a kernel after another runs its blocks, warps and threads
+ * forwards, backwards and shuffled, each warp as far ahead as it gets, so that a missing barrier or a sum without a
+ * fixed order shows as a different result. Every other launch has at most three blocks, because the plug-in's kernels
+ * go through the rest in a loop. What a real GPU forbids is a fault of the launch: a barrier that some threads do not
+ * reach, a shuffle without the whole warp, more threads or shared memory than the device has. Shared memory is poisoned
+ * before each block; behind its end nothing can be touched. */
 #include <csetjmp>
 #include <cstdint>
 #include <cstdlib>

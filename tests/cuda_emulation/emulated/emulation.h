@@ -21,10 +21,12 @@ void emulated_copies_forget(void);
 /* Bytes of dynamic shared memory that a launch of the kernel may ask for. */
 size_t emulation_shared_limit(const void *kernel);
 
-/* The error that a call of that name is to give because EMULATED_FAULT says so; 0: none. emulated_runtime.cpp has its form. */
+/* The error that a call of that name is to give because EMULATED_FAULT says so; 0: none. emulated_runtime.cpp has its
+ * form. */
 int emulated_fault(const char *name);
 
-/* Of a function of the runtime: what it answers before it does anything, and its answer, which cudaGetLastError will tell. */
+/* Of a function of the runtime: what it answers before it does anything, and its answer, which cudaGetLastError will
+ * tell. */
 cudaError_t emulated_call_begin(const char *name);
 cudaError_t emulated_answer(cudaError_t error);
 
@@ -37,7 +39,8 @@ bool emulated_launch_begin(const void *kernel);
 /* The device that was set last: what is launched, taken and asked is its. */
 int emulated_device(void);
 
-/* Whether memory of another device than that lies there. Nobody asked for peer access, so what runs must not reach it. */
+/* Whether memory of another device than that lies there. Nobody asked for peer access, so what runs must not reach
+ * it. */
 bool emulated_is_elsewhere(const void *address);
 /* Under EMULATED_APART: around what runs, so that touching it there ends the process. */
 void emulated_others_hide(void);
@@ -45,7 +48,8 @@ void emulated_others_show(void);
 /* What runs has reached beyond: the context is lost, as by any illegal address, and the next call tells it. */
 void emulated_reach_beyond(void);
 
-/* Device memory: all that each has, what this process and its driver hold of it, and what processes hold that EMULATED_NVML names. */
+/* Device memory: all that each has, what this process and its driver hold of it, and what processes hold that
+ * EMULATED_NVML names. */
 size_t emulated_memory_bytes(void);
 size_t emulated_used_bytes_on(int device);
 size_t emulated_foreign_bytes(void);

@@ -32,7 +32,8 @@ extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 void emulation_block_wait(int line);
 int emulation_block_or(int line, int predicate);
 float emulation_warp_exchange(int line, unsigned mask, float value, int lane_mask);
-/* Every lane of the warp offers some bytes; returns what its 32 lanes offered, for as long as this one offers no more. */
+/* Every lane of the warp offers some bytes; returns what its 32 lanes offered, for as long as this one offers no
+ * more. */
 struct emulation_offer {
     alignas(16) unsigned char bytes[64];
 };

@@ -1,4 +1,5 @@
-/* Entry: the name by which libFuzzer and AFL++ call a target. FUZZ_TARGET is given on the command line of the compiler. */
+/* Entry: the name by which libFuzzer and AFL++ call a target. FUZZ_TARGET is given on the command line of the
+ * compiler. */
 #include "tests/fuzz/fuzz.h"
 
 #ifndef FUZZ_TARGET
