@@ -45,12 +45,14 @@ C_FLAGS   = $(CSTD) $(OPTIMISE) $(WARNINGS) -pthread -MMD -MP $(CFLAGS)
 # libcurl is opened at run time, when a model of the hub is asked for; its header is all that the build needs of it.
 CURL_WHY_NOT := $(if $(filter no,$(CURL)),CURL=no was given,$(shell printf '\043include <curl/curl.h>\n' | \
                 $(CC) -fsyntax-only -x c - 2>/dev/null || echo 'curl/curl.h is missing: run ci/install-deps.sh'))
-# Without these nothing compiles, which is said before hundreds of sources say so. What was built here once is not asked again.
+# Without these nothing compiles, which is said before hundreds of sources say so. What was built here once is not asked
+# again.
 ifeq ($(if $(filter all tests install check bench,$(or $(MAKECMDGOALS),all)),$(wildcard $(BUILD)/assay),no),)
 HEADERS_MISSING := $(strip $(foreach h,hwloc.h jansson.h yaml.h,$(shell printf '\043include <%s>\n' $(h) | \
                 $(CC) -fsyntax-only -x c - 2>/dev/null || echo $(h))))
 ifneq ($(HEADERS_MISSING),)
-$(error missing: $(HEADERS_MISSING). Run ci/install-deps.sh, or as root: apt-get install $(shell CC="$(CC)" ci/install-deps.sh --needed))
+$(error missing: $(HEADERS_MISSING). Run ci/install-deps.sh, or as root: apt-get install \
+        $(shell CC="$(CC)" ci/install-deps.sh --needed))
 endif
 endif
 LDLIBS   := -lhwloc -ljansson -lyaml -ldl -lm -pthread $(OPENMP)

@@ -1,5 +1,5 @@
-/* The Makefile's choice of GPUs: with a driver and a compiler of our own it builds for what is here, for all where nothing
- * is, nothing for `make run` then, and anew what was built for others. */
+/* The Makefile's choice of GPUs: with a driver and a compiler of our own it builds for what is here, for all where
+ * nothing is, nothing for `make run` then, and anew what was built for others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,7 +59,8 @@ static void gpu_insert(const struct scene *scene, const char *capability)
     script_write(scene->folder, "nvidia-smi", body);
 }
 
-/* Runs make as a user does: with none of the settings of the make that runs this test, which exports what it was given. */
+/* Runs make as a user does: with none of the settings of the make that runs this test, which exports what it was
+ * given. */
 static struct text make_run(const struct scene *scene, const char *visible, const char *const *words)
 {
     static const char *const settings[] = {"MAKEFLAGS", "MFLAGS",    "MAKELEVEL",  "CC",   "CXX",
