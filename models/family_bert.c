@@ -1,11 +1,14 @@
-/* BERT and its kin (RoBERTa, XLM-RoBERTa): the model with its pooler, and ...ForMaskedLM without it (transformers 5.23).
+/* BERT and its kin (RoBERTa, XLM-RoBERTa): the model with its pooler, and ...ForMaskedLM without it (transformers
+ * 5.23).
  *
  * RoBERTa differs by the names of its classes, by the head's path and activation (always gelu), and by its positions: a
- * token's is the number of tokens so far that are not padding, counted from padding_idx + 1, and padding has padding_idx.
+ * token's is the number of tokens so far that are not padding, counted from padding_idx + 1, and padding has
+ * padding_idx.
  *
  * Worked number: bert-base-cased has (28996 + 512 + 2 + 2) * 768 = 22,665,216 parameters in its embeddings, 7,087,872
- * in each of 12 layers and 590,592 in the pooler: 108,310,272. Buffers: two rows of 512 int64: 8,192 bytes. roberta-base:
- * (50265 + 514 + 1 + 2) * 768 = 39,000,576 in its embeddings, the same layers and pooler: 124,645,632; 8,224 bytes. */
+ * in each of 12 layers and 590,592 in the pooler: 108,310,272. Buffers: two rows of 512 int64: 8,192 bytes.
+ * roberta-base: (50265 + 514 + 1 + 2) * 768 = 39,000,576 in its embeddings, the same layers and pooler: 124,645,632;
+ * 8,224 bytes. */
 #include "models/family.h"
 
 #include <inttypes.h>
@@ -262,7 +265,8 @@ static struct value *bert_layer(struct tape *tape, const void *context, struct v
     return tape_frame_close(tape, frame, output(layer, "output", inner, attention_output));
 }
 
-/* create_position_ids_from_input_ids: a count of tokens that are not padding, made of eight tensors of which one stays. */
+/* create_position_ids_from_input_ids: a count of tokens that are not padding, made of eight tensors of which one
+ * stays. */
 static struct value *positions_behind_padding(const struct forward *f)
 {
     struct tape *tape = f->tape;

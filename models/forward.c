@@ -8,7 +8,8 @@
 #include "models/prepare_kbit.h"
 #include "models/relative_bias.h"
 
-/* Linear4bit computes in the dtype in which it was quantised, whatever it is given, and answers in that of its input. */
+/* Linear4bit computes in the dtype in which it was quantised, whatever it is given, and answers in that of its
+ * input. */
 static struct value *linear_of_quantized(const struct forward *forward, const char *prefix, struct value *a,
                                          const struct quantized *weight)
 {
@@ -55,10 +56,10 @@ static struct value *linear_of_values(const struct forward *forward, struct modu
     return tape_frame_close(tape, frame, result);
 }
 
-/* peft's lora layer around a frozen one that made result of a (weight: NULL where it is not quantised): result + B(A(a)) *
- * scaling, the adapter in its own dtype. The scaling is lora_alpha / rank, with LoraConfig's alpha of 8; its dropout is 0.
- * lora.Linear adds in the wider dtype and rounds the sum; its forms for bitsandbytes round the update and add in the dtype
- * of result, that of 4 bits to a copy. */
+/* peft's lora layer around a frozen one that made result of a (weight: NULL where it is not quantised): result +
+ * B(A(a)) * scaling, the adapter in its own dtype. The scaling is lora_alpha / rank, with LoraConfig's alpha of 8; its
+ * dropout is 0. lora.Linear adds in the wider dtype and rounds the sum; its forms for bitsandbytes round the update and
+ * add in the dtype of result, that of 4 bits to a copy. */
 static struct value *linear_adapted(const struct forward *forward, const char *prefix, const struct quantized *weight,
                                     struct value *a, struct value *result)
 {
@@ -235,8 +236,9 @@ static struct value *heads_join(struct tape *tape, struct value *out)
     return tape_frame_close(tape, frame, tape_reshape(tape, rows, 3, size));
 }
 
-/* A single query under a mask: of a static cache what is not there yet is hidden, of a full window nothing. The heads that share keys become rows
- * of one (pack_gqa), because the kernels that take a mask want as many heads as there are keys. */
+/* A single query under a mask: of a static cache what is not there yet is hidden, of a full window nothing. The heads
+ * that share keys become rows of one (pack_gqa), because the kernels that take a mask want as many heads as there are
+ * keys. */
 static struct value *attention_of_single(const struct forward *forward, struct attention_settings settings,
                                          struct value *q, struct value *k, struct value *v)
 {
@@ -317,7 +319,8 @@ static struct value *attention_weights(const struct forward *forward, const stru
         value_rebind(tape, &scores, tape_add(tape, scores, form->mask));
     }
     struct value *weights = tape_softmax(tape, scores, form->softmax_in_float32);
-    if (!form->softmax_in_float32) { /* elsewhere softmax and cast are one expression, and scores a name until its end */
+    /* elsewhere softmax and cast are one expression, and scores a name until its end */
+    if (!form->softmax_in_float32) {
         tape_drop(tape, scores);
     }
     if (form->casts_weights) {

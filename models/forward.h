@@ -38,7 +38,8 @@ struct forward {
     struct value *mask;      /* of a static cache: what create_masks_for_generate made of it, or NULL */
     struct key_value_cache *cache;
     bool copies_experts; /* see experts_run */
-    /* Generation beside an encoder: what that made of the prompt, and its keys and values, which the first pass makes. */
+    /* Generation beside an encoder: what that made of the prompt, and its keys and values, which the first pass
+     * makes. */
     struct value *encoded;
     struct key_value_cache *cross_cache;
 };
@@ -46,11 +47,12 @@ struct forward {
 /* tape_leaf_begin, noted. */
 void forward_leaf_begin(const struct forward *forward, struct value *value);
 
-/* Runs the model. Training: the loss, a scalar. Otherwise what the model returns; all of it belongs to the open frame. */
+/* Runs the model. Training: the loss, a scalar. Otherwise what the model returns; all of it belongs to the open
+ * frame. */
 typedef struct value *forward_run(const struct forward *forward);
 
-/* The parameter or buffer with that path; one that is quantised as a whole in bfloat16, a temporary of the open frame. A
- * path that the skeleton lacks is an error of the tape. */
+/* The parameter or buffer with that path; one that is quantised as a whole in bfloat16, a temporary of the open frame.
+ * A path that the skeleton lacks is an error of the tape. */
 __attribute__((format(printf, 2, 3))) struct value *forward_tensor(const struct forward *forward, const char *format,
                                                                    ...);
 /* Like forward_tensor, but NULL where the model has no such tensor. */
@@ -75,8 +77,9 @@ static inline void value_rebind(struct tape *tape, struct value **name, struct v
     *name = next;
 }
 
-/* The word embedding of the ids, times "prefix.embed_scale" where the model has that. Where a frozen model is checkpointed its output is asked for a gradient, as
- * gradient_checkpointing_enable does (enable_input_require_grads); without adapters it has one anyway. */
+/* The word embedding of the ids, times "prefix.embed_scale" where the model has that. Where a frozen model is
+ * checkpointed its output is asked for a gradient, as gradient_checkpointing_enable does (enable_input_require_grads);
+ * without adapters it has one anyway. */
 struct value *forward_words(const struct forward *forward, const char *prefix, int64_t padding_id);
 
 /* "prefix.weight" and "prefix.bias" of a layer; a bias that is not there is none. */
@@ -143,34 +146,35 @@ struct attention_form {
 /* [B, S, heads * D] -> a view [B, heads, S, D]. */
 struct value *heads_view(const struct forward *forward, struct value *a, int64_t heads);
 
-/* q [B, a, S, D], k [B, g, T, D], v [B, g, T, E] -> [B, S, a * E]. *weights: the eager form's attention weights, which the real
- * layer keeps by name until it returns; NULL in the other forms. Both belong to the open frame. */
+/* q [B, a, S, D], k [B, g, T, D], v [B, g, T, E] -> [B, S, a * E]. *weights: the eager form's attention weights, which
+ * the real layer keeps by name until it returns; NULL in the other forms. Both belong to the open frame. */
 struct value *forward_attention(const struct forward *forward, const struct attention_form *form, struct value *q,
                                 struct value *k, struct value *v, struct value **weights);
 
-/* What create_causal_mask and its like take where they are given position ids and neither a mask nor a cache, to find out
- * whether the rows are packed sequences (find_packed_sequence_indices), like: [B, S, ...]. All of it is gone afterwards.
- * 8 rows of 512 tokens: 64, 32,832 and 32,768 bytes for the differences of the positions, 4,096 of booleans, their running
- * sum with a copy of them as integers, 32,768 each, and the answer, 8 and 1; so on an H100 (gpt2 infer bfloat16). */
+/* What create_causal_mask and its like take where they are given position ids and neither a mask nor a cache, to find
+ * out whether the rows are packed sequences (find_packed_sequence_indices), like: [B, S, ...]. All of it is gone
+ * afterwards. 8 rows of 512 tokens: 64, 32,832 and 32,768 bytes for the differences of the positions, 4,096 of
+ * booleans, their running sum with a copy of them as integers, 32,768 each, and the answer, 8 and 1; so on an H100
+ * (gpt2 infer bfloat16). */
 void forward_packing_ask(const struct forward *forward, struct value *like);
 
-/* The mask that attention is given, made as transformers makes it (forward_mask.c), or NULL: bool [B, 1, S, S] with sdpa
- * on a padded batch; in the dtype of like [B, S, h] with eager where anything is masked, with native on a padded batch.
- * causal, unpadded: [B, 1, S, T], T being S and what is cached. */
+/* The mask that attention is given, made as transformers makes it (forward_mask.c), or NULL: bool [B, 1, S, S] with
+ * sdpa on a padded batch; in the dtype of like [B, S, h] with eager where anything is masked, with native on a padded
+ * batch. causal, unpadded: [B, 1, S, T], T being S and what is cached. */
 struct value *forward_mask(const struct forward *forward, struct value *like, bool causal);
 
 /* The causal mask where it may not be skipped (allow_is_causal_skip=False), over what is cached and the new rows: bool
  * [B, 1, S, T] with sdpa, in the dtype of like with eager. What a static cache is given comes first. */
 struct value *forward_mask_always(const struct forward *forward, struct value *like);
 
-/* The same for layers with config->sliding_window. Under sdpa there is one too where as many keys are seen as the window
- * has or more: bool [B, 1, S, T]. */
+/* The same for layers with config->sliding_window. Under sdpa there is one too where as many keys are seen as the
+ * window has or more: bool [B, 1, S, T]. */
 struct value *forward_window_mask(const struct forward *forward, struct value *like);
 
 /* A tensor that the real code makes on its way and reads at once: it is taken and not written. */
 struct value *tensor_passing(struct tape *tape, enum dtype dtype, int rank, const int64_t *size);
-/* Such a one of cumsum() over booleans or int32: the kernel for CUDA reads a copy of them as int64, which no device without
- * data shows. */
+/* Such a one of cumsum() over booleans or int32: the kernel for CUDA reads a copy of them as int64, which no device
+ * without data shows. */
 struct value *running_sum_passing(struct tape *tape, int rank, const int64_t *size);
 
 /* Keys and values of the new tokens become those of all where the model generates. Takes them over then. */
@@ -185,7 +189,8 @@ struct value *forward_cap(struct tape *tape, struct value *x, double cap);
 /* The activation function by its name in the configuration. Takes over a: it is dropped where its name would go. */
 struct value *forward_activation(const struct forward *forward, enum activation activation, struct value *a);
 
-/* The configuration's activation function, which is the module with this path. Takes over a, as forward_activation does. */
+/* The configuration's activation function, which is the module with this path. Takes over a, as forward_activation
+ * does. */
 struct value *forward_activation_module(const struct forward *forward, const char *path, struct value *a);
 struct value *layer_activation(const struct forward_layer *layer, const char *name, struct value *a);
 /* The dropout that is the module with this path; that of a layer takes over a. */
@@ -196,8 +201,8 @@ struct value *layer_dropout(const struct forward_layer *layer, const char *name,
 struct value *forward_block(const struct forward *forward, tape_block *block, const char *path, const void *context,
                             int context_bytes, struct value *const *held, int held_count, struct value *input);
 
-/* config->layers blocks over input, layer->prefix being stack and a number ("encoder.layer." -> "encoder.layer.0"). held:
- * see tape_checkpoint. input keeps its name: it stays with its caller. */
+/* config->layers blocks over input, layer->prefix being stack and a number ("encoder.layer." -> "encoder.layer.0").
+ * held: see tape_checkpoint. input keeps its name: it stays with its caller. */
 struct value *forward_layers(tape_block *block, struct forward_layer *layer, const char *root, const char *stack,
                              struct value *const *held, int held_count, struct value *input);
 

@@ -73,7 +73,8 @@ static struct value *function_join(struct tape *tape, struct value *result, enum
     return both;
 }
 
-/* The mask functions joined by "and", over broadcast indices: pairs of rows and columns where it is causal, else rows. */
+/* The mask functions joined by "and", over broadcast indices: pairs of rows and columns where it is causal, else
+ * rows. */
 static struct value *mask_make(const struct forward *f, bool causal)
 {
     struct tape *tape = f->tape;
@@ -106,8 +107,8 @@ static void ranges_take(struct tape *tape, const struct mask_span *span)
     positions_of(tape, span->columns);
 }
 
-/* eager_mask of causal_mask_function, unpadded: over what is cached and the new rows. Which columns a row may see is told as booleans for
- * all items at once, of which where() makes numbers with two scalars. */
+/* eager_mask of causal_mask_function, unpadded: over what is cached and the new rows. Which columns a row may see is
+ * told as booleans for all items at once, of which where() makes numbers with two scalars. */
 static struct value *causal_mask_make(const struct forward *f, struct value *like)
 {
     if (f->mask != NULL) {
@@ -156,8 +157,8 @@ struct value *forward_mask(const struct forward *f, struct value *like, bool cau
     return padded_mask(f, like, causal, !causal || attention != ATTENTION_EAGER);
 }
 
-/* How many keys a layer with a window sees and where they begin: what its cache holds, and the new ones. Where the window
- * is 0, which no layer has, it is the mask of all (config->masks_windows). */
+/* How many keys a layer with a window sees and where they begin: what its cache holds, and the new ones. Where the
+ * window is 0, which no layer has, it is the mask of all (config->masks_windows). */
 static struct mask_span span_of(const struct forward *f, struct value *like)
 {
     const struct key_value_cache *cache = f->cache;
@@ -206,7 +207,8 @@ static struct value *padded_window_mask_make(const struct forward *f, const stru
     return tape_frame_close(tape, frame, mask);
 }
 
-/* Booleans without padding, which generate() does not tell of where there is none: the mask of one item stands for all. */
+/* Booleans without padding, which generate() does not tell of where there is none: the mask of one item stands for
+ * all. */
 static struct value *whole_mask_make(const struct forward *f, const struct mask_span *span)
 {
     struct tape *tape = f->tape;

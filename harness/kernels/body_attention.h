@@ -1,6 +1,6 @@
 /* Attention without stored scores, forward and backward: the algorithm of FlashAttention-2 (Dao 2023, arXiv:2307.08691,
- * algorithms 1 and 2), with the backward in two sweeps, one for grad q and one for grad k and grad v, so that nothing is
- * added to from two sides and no order is left open.
+ * algorithms 1 and 2), with the backward in two sweeps, one for grad q and one for grad k and grad v, so that nothing
+ * is added to from two sides and no order is left open.
  *
  * For one head: x_ij = scale q_i k_j + mask_ij, p_ij = e^(x_ij - lse_i), out_i = sum_j p_ij z_ij v_j, where z is the
  * dropout factor. With d_ij = z_ij (grad_i v_j) and delta_i = grad_i out_i the gradient of a score is
@@ -85,8 +85,8 @@ static inline void heads_pack(struct tensor *tensor, int64_t groups)
 }
 
 /* Forward only. Where each head has one row, as in decoding, those that read the same k and v become rows of one head,
- * so that k and v are read once for all of them. Nothing else changes: the one row sees every column, causal or not, and
- * the scores are counted in the same order. */
+ * so that k and v are read once for all of them. Nothing else changes: the one row sees every column, causal or not,
+ * and the scores are counted in the same order. */
 static inline void attention_pack(struct attention *attention)
 {
     struct tensor *mask = &attention->mask;
@@ -303,8 +303,8 @@ BODY void forward_scores(struct team team, const struct attention *attention, st
     }
 }
 
-/* Scores become probabilities relative to the rows' maxima, and after they are summed, dropout is applied. `dropping` is
- * a constant where it is called: vectorised code would otherwise make random numbers that nobody needs. */
+/* Scores become probabilities relative to the rows' maxima, and after they are summed, dropout is applied. `dropping`
+ * is a constant where it is called: vectorised code would otherwise make random numbers that nobody needs. */
 BODY void forward_probabilities(struct team team, const struct attention *attention, struct attention_place place,
                                 struct random_key key, struct forward_tiles tiles, bool dropping)
 {

@@ -1,7 +1,7 @@
-/* Attention of one query, as in decoding, without tensor cores: float32 throughout. What takes the time is reading k and
- * v, so no column is read twice, and all lanes of a block read: a column belongs to a crew, as many lanes of a warp as it
- * has groups of 8 numbers, and the crews of all warps take columns in turn. Each crew keeps the largest score, the sum
- * and its lanes' part of out in registers; at the end the block joins them in a fixed order.
+/* Attention of one query, as in decoding, without tensor cores: float32 throughout. What takes the time is reading k
+ * and v, so no column is read twice, and all lanes of a block read: a column belongs to a crew, as many lanes of a warp
+ * as it has groups of 8 numbers, and the crews of all warps take columns in turn. Each crew keeps the largest score,
+ * the sum and its lanes' part of out in registers; at the end the block joins them in a fixed order.
  *
  * The rows of a head are the heads that read the same k and v, see attention_pack. */
 #include "harness/kernels/launch_attention.h"
@@ -24,8 +24,8 @@ struct crew {
     int lane, lanes;
 };
 
-/* The columns that the block takes together: of the rows from place.row on, `rows` of which there are, crew by crew those
- * from `first` on. */
+/* The columns that the block takes together: of the rows from place.row on, `rows` of which there are, crew by crew
+ * those from `first` on. */
 struct decode_round {
     struct attention_place place;
     struct crew crew;
@@ -56,7 +56,8 @@ BODY struct crew crew_of(const struct attention *attention)
     return crew;
 }
 
-/* Half of a lane's group of q's row `row` in shared memory: halves apart, so that neighbouring lanes read side by side. */
+/* Half of a lane's group of q's row `row` in shared memory: halves apart, so that neighbouring lanes read side by
+ * side. */
 template <int rows> BODY float *decode_q_at(struct decode_shared<rows> *shared, int row, int group, int half)
 {
     return shared->q + row * DECODE_WIDTH + half * (DECODE_WIDTH / 2) + group * (GROUP / 2);

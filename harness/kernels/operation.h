@@ -7,8 +7,8 @@
  * Conventions. `in` tensors come first in operation_call.tensors, then `out`. "any" = any strides, stride 0 included
  * (broadcast: the caller has expanded the view, so all shapes are equal). "dense" = row-major without gaps; leading
  * dimensions may then be read as one ("rows" = product of all but the last size, "columns" = last size). Floating
- * tensors may each have any floating dtype unless said otherwise; "f32", "i64" and "u8" mean just that. An `out` may be the
- * same memory as an `in` of equal shape and strides where the line says (in place). Every element of an `out` is
+ * tensors may each have any floating dtype unless said otherwise; "f32", "i64" and "u8" mean just that. An `out` may be
+ * the same memory as an `in` of equal shape and strides where the line says (in place). Every element of an `out` is
  * written, unless the line says "accumulates" or "updates". Empty tensors are legal and do nothing.
  *
  * A workspace is scratch memory that the tape takes for a call, so that a device takes none by itself: bool, rank 1,
@@ -27,13 +27,13 @@
  *                            i[0] = 1: signed
  * ATTENTION_MASK (seen i64 dense [B, T]) -> out bool dense [B, 1, S, T]; true where seen is not 0 (without it
  *                            everywhere), column <= row + i[0] and, where i[1] > 0, column > row + i[0] - i[1]
- * POSITION_BUCKETS        -> out i64 dense [S, T]; the bucket of the distance of column c from row i[0] + r, of i[1] buckets for
- *                            distances up to i[2]; i[3] = 1: in both directions, else what comes later is at distance 0
- *                            (body_attention_bias.h)
+ * POSITION_BUCKETS        -> out i64 dense [S, T]; the bucket of the distance of column c from row i[0] + r, of i[1]
+ *                            buckets for distances up to i[2]; i[3] = 1: in both directions, else what comes later is
+ *                            at distance 0 (body_attention_bias.h)
  * -- copies and element-wise arithmetic (out dense unless "any"; in place allowed)
  * COPY          a any     -> out any; converts any dtype but nf4x2 to floating ones, floating ones to float8_e4m3fn
- *                            (rounded to nearest, beyond 464 NaN) and, of 0 to 255, to uint8 (cut to whole numbers), and
- *                            copies any dtype to itself. Not in place.
+ *                            (rounded to nearest, beyond 464 NaN) and, of 0 to 255, to uint8 (cut to whole numbers),
+ *                            and copies any dtype to itself. Not in place.
  * ADD           a any, b any -> out any; out = a + f[0] * b
  * MULTIPLY      a any, b any -> out any; b may be uint8
  * DIVIDE        a any, b any -> out any
@@ -47,8 +47,8 @@
  * SQUARE_ROOT   a         -> out
  * RECIPROCAL_ROOT a       -> out; 1 / sqrt(a)
  * TANH a -> out;  COSINE a any -> out any (f[0] * cos);  SINE a any -> out any (f[0] * sin)
- * COMPLEX_MULTIPLY a any [.., 2], b any [.., 2] -> out any [.., 2]; real and imaginary part are neighbours; out = a * b,
- *                            with i[0] = 1 of the conjugate of b
+ * COMPLEX_MULTIPLY a any [.., 2], b any [.., 2] -> out any [.., 2]; real and imaginary part are neighbours; out = a *
+ *                            b, with i[0] = 1 of the conjugate of b
  * GELU a -> out; i[0] = 0: erf form, 1: tanh form.   SILU a -> out.   RELU a -> out
  * SIGMOID a -> out;  SIGMOID_BACKWARD grad, result -> out
  * TANH_BACKWARD  grad, result -> out; RELU_BACKWARD grad, result -> out
@@ -65,8 +65,8 @@
  * NLL_LOSS      logp dense [N, C], target i64 [N] -> loss [1], total_weight [1]; mean over targets that are not
  *                            -100; loss is NaN where none is left. Another target outside [0, C) is an error
  * NLL_LOSS_BACKWARD grad [1], target, total_weight -> out [N, C] dense; -grad / total_weight at the target, 0 elsewhere
- * TARGET_MASK   target i64 [N] -> mask bool [N], masked i64 [N], count i64 [1]; mask: the target is not -100; masked: the
- *                            target where it is not -100, else 0; count: how many are not. Another target outside
+ * TARGET_MASK   target i64 [N] -> mask bool [N], masked i64 [N], count i64 [1]; mask: the target is not -100; masked:
+ *                            the target where it is not -100, else 0; count: how many are not. Another target outside
  *                            [0, i[0]) is an error
  * CROSS_ENTROPY target i64 [N], count i64 [1] -> logits dense [N, C] updates, losses [N]; a row's loss becomes
  *                            (log sum e^logits - logit of its target) / count, and its logits the gradient of that,
@@ -81,30 +81,32 @@
  *                            running ones are updated with momentum f[1] (variance unbiased); 0: running statistics are
  *                            used, mean and deviation receive them. f[0] = epsilon. weight..variance may be of the
  *                            dtype of a instead of f32
- * BATCHNORM_INFERENCE the same inputs -> out alone; f[0] = epsilon. By the running statistics, as BATCHNORM with i[0] = 0
+ * BATCHNORM_INFERENCE the same inputs -> out alone; f[0] = epsilon. By the running statistics, as BATCHNORM with
+ *                            i[0] = 0
  * BATCHNORM_BACKWARD grad, a, weight, mean, reciprocal deviation -> grad a, grad weight, grad bias (training formula)
  * -- lookup
  * EMBEDDING     weight [V, h], ids i64 -> out dense [.., h]; a wrong id is an error, never a wild read
  * EMBEDDING_BACKWARD grad dense [.., h], ids -> grad weight [V, h]: filled with zero, then summed in a fixed order;
  *                            rows of id i[0] stay zero (the padding index; -1: none)
  * -- selection
- * TOP_K         a dense [rows, columns] -> values dense [rows, k], indices i64 dense [rows, k]; the k largest of each row,
- *                            falling; of equals the lower index first; NaN counts as +infinity. 1 <= k <= columns
+ * TOP_K         a dense [rows, columns] -> values dense [rows, k], indices i64 dense [rows, k]; the k largest of each
+ *                            row, falling; of equals the lower index first; NaN counts as +infinity. 1 <= k <= columns
  * ARGMAX        a dense [rows, columns] -> indices i64 dense [rows]; as TOP_K with k = 1
  * GATHER        a dense [G, R, C], ids i64 any [G, N, C] -> out dense [G, N, C], of one dtype, whichever;
  *                            out[g, n, c] = a[g, ids[g, n, c], c]; a wrong id is an error, never a wild read
- * TOKEN_POSITIONS ids i64 dense [.., T] -> out i64 dense; where an id is not i[0], how many of its row up to it are not,
- *                            plus i[1]; elsewhere i[2]
+ * TOKEN_POSITIONS ids i64 dense [.., T] -> out i64 dense; where an id is not i[0], how many of its row up to it are
+ *                            not, plus i[1]; elsewhere i[2]
  * SCATTER       a dense [rows, k], ids i64 dense [rows, k] -> out dense [rows, columns] of a's dtype:
  *                            zero, and in each row a's elements at their ids, which differ; a wrong id is an error
- * GROUP_LIMIT   scores dense [rows, columns] -> hidden bool dense [rows, columns]; columns are i[0] groups side by side;
- *                            false in the i[1] of them that score highest (of equals the first), true elsewhere. A group
- *                            scores the sum of its i[2] largest elements, 1 or 2; NaN counts as +infinity
- * SORT_IDS      ids i64 dense [n], each in [0, i[0]) -> ids i64 dense [n], places i64 dense [n]; rising, of equals the one
- *                            that came first, and where each was
- * GROUP_ENDS    ids i64 dense [n], rising, each in [0, groups) -> ids i32 dense [n], counts i32 dense [groups], ends i32
- *                            dense [groups]; the same ids, how many of each there are, and how many up to each
- * PLACE_IDS     places i64 dense [n], ids i64 dense [n] -> out i64 dense [n]; out[places[k]] = ids[k]; places are 0 to n - 1
+ * GROUP_LIMIT   scores dense [rows, columns] -> hidden bool dense [rows, columns]; columns are i[0] groups side by
+ *                            side; false in the i[1] of them that score highest (of equals the first), true elsewhere.
+ *                            A group scores the sum of its i[2] largest elements, 1 or 2; NaN counts as +infinity
+ * SORT_IDS      ids i64 dense [n], each in [0, i[0]) -> ids i64 dense [n], places i64 dense [n]; rising, of equals the
+ *                            one that came first, and where each was
+ * GROUP_ENDS    ids i64 dense [n], rising, each in [0, groups) -> ids i32 dense [n], counts i32 dense [groups], ends
+ *                            i32 dense [groups]; the same ids, how many of each there are, and how many up to each
+ * PLACE_IDS     places i64 dense [n], ids i64 dense [n] -> out i64 dense [n]; out[places[k]] = ids[k]; places are
+ *                            0 to n - 1
  * QUOTIENT      a i64 any -> out i64 any; a / i[0], rounded down; i[0] > 0.   REMAINDER likewise; 0 <= out < i[0]
  * -- images (NCHW dense)
  * MAX_POOL      a         -> out, indices i64 (h * W + w of the winner, the first of equals; NaN wins);
@@ -114,50 +116,52 @@
  *                            i[2] = 1: factors in TF32, as MATMUL
  * CONVOLUTION_BACKWARD_INPUT  grad, weight, (workspace) -> grad a
  * CONVOLUTION_BACKWARD_WEIGHT grad, a, (workspace) -> grad weight; i as above
- * GROUPED_CONVOLUTION a any, weight dense [O, C / g, k, k], (bias) -> out any; i[0] = stride, i[1] = padding, i[2] = g groups:
- *                            filters [n O / g, ...) read channels [n C / g, ...). Sums in float32 in a fixed order, no
- *                            workspace; images may lie in memory in any order (channels last)
+ * GROUPED_CONVOLUTION a any, weight dense [O, C / g, k, k], (bias) -> out any; i[0] = stride, i[1] = padding, i[2] = g
+ *                            groups: filters [n O / g, ...) read channels [n C / g, ...). Sums in float32 in a fixed
+ *                            order, no workspace; images may lie in memory in any order (channels last)
  * GROUPED_CONVOLUTION_BACKWARD_INPUT  grad any, weight -> grad a any
  * GROUPED_CONVOLUTION_BACKWARD_WEIGHT grad any, a any -> grad weight; i as above
  * -- products
- * MATMUL        a [.., m, k], b [.., k, n], (bias [n]), (workspace) -> out [.., m, n], ranks equal, 2 to 4; the last two
- *                            dimensions of each have one of their strides 1 (transposed views are welcome) and the
+ * MATMUL        a [.., m, k], b [.., k, n], (bias [n]), (workspace) -> out [.., m, n], ranks equal, 2 to 4; the last
+ *                            two dimensions of each have one of their strides 1 (transposed views are welcome) and the
  *                            other >= the size it steps over; leading strides any.
  *                            out = f[0] * a b + f[1] * out + bias; out unread where f[1] = 0. i[0] = 1: a device may
  *                            round float32 factors to TF32 (10 bits of mantissa); 0: it must not
  * GROUPED_MATMUL a [n, k], b [groups, k, m], ends i32 dense [groups] -> out dense [n, m]; the rows up to the end of a
- *                            group, and behind that of the last one, times its matrix; those behind all groups are zero.
+ *                            group, and behind that of the last one, times its matrix; those behind all groups are
+ *                            zero.
  *               a [k, n], b [n, m], ends -> out dense [groups, k, m]; sums over the rows of b in each group
  *                            In both, one of the last two strides of a and of b is 1. i[0] as MATMUL
  * ATTENTION     q [B, a, S, D] any, k [B, g, T, D] any, v [B, g, T, E] any, (mask [B, 1 or a, S, T] any, additive)
  *                         -> out [B, a, S, E] any, lse f32 dense [B, a, S']; D and E have stride 1; a is a multiple
- *                            of g: head h reads h / (a / g). f[0] = scale, f[1] = dropout probability, i[0] = 1: causal,
- *                            i[1] = seed. S' >= S, and what lies beyond S is set to +infinity; or S' = 0, and lse is
- *                            not made, which only a backward pass would need. Scores are never stored.
+ *                            of g: head h reads h / (a / g). f[0] = scale, f[1] = dropout probability, i[0] = 1:
+ *                            causal, i[1] = seed. S' >= S, and what lies beyond S is set to +infinity; or S' = 0, and
+ *                            lse is not made, which only a backward pass would need. Scores are never stored.
  *                            Causal: column <= row + (T - S). A row that sees nothing is 0 and has lse +infinity.
  *                            With dropout T is below 2^26.
- *                            CUDA on tensor cores (sm_80 on; all of it float16 or bfloat16, D = E a multiple of 8 up to 256,
- *                            rows on 16 bytes) rounds what it multiplies with v, and the gradients of scores, to 16 bits
+ *                            CUDA on tensor cores (sm_80 on; all of it float16 or bfloat16, D = E a multiple of 8 up to
+ *                            256, rows on 16 bytes) rounds what it multiplies with v, and the gradients of scores, to
+ *                            16 bits
  * ATTENTION_BACKWARD grad out, q, k, v, out, lse, (mask) -> grad q any, grad k any, grad v any; attributes likewise
- * ATTENTION_BIAS_GRADIENT grad out, q, k, v, out, lse, mask -> grad mask [B, a, S, T] any, one for each score; attributes
- *                            likewise
+ * ATTENTION_BIAS_GRADIENT grad out, q, k, v, out, lse, mask -> grad mask [B, a, S, T] any, one for each
+ *                            score; attributes likewise
  * -- quantised storage: codes dense of dtype int8, float8_e4m3fn or nf4x2, and scales f32 dense, one for each block of
  *    i[0] elements (row-major; the last block may be shorter; even for nf4x2). An element is worth
  *    int8: code * scale / 127;   float8_e4m3fn: code * scale;   nf4x2: level[code] * scale, the 16 levels of NF4
- * QUANTIZE      a dense   -> codes, scales; int8 and nf4x2: scale = the block's largest magnitude, float8_e4m3fn: that / 448;
- *                            codes rounded to nearest, int8 ties to even, nf4 ties to the lower level. A block of zeros
- *                            has scale 0
+ * QUANTIZE      a dense   -> codes, scales; int8 and nf4x2: scale = the block's largest magnitude, float8_e4m3fn: that
+ *                            / 448; codes rounded to nearest, int8 ties to even, nf4 ties to the lower level. A block
+ *                            of zeros has scale 0
  * DEQUANTIZE    codes, scales, (ids i64) -> out dense; with ids: rows of a matrix of i[1] rows, as EMBEDDING takes them
- * PACK_BITS     a u8 dense [n] -> shifted u8 dense [n], packed u8 dense [n] updates; the lowest i[0] bits (2 or 4) of a,
- *                            i[0] * i[1] bits higher, and packed with them set too; i[1] below 8 / i[0]
+ * PACK_BITS     a u8 dense [n] -> shifted u8 dense [n], packed u8 dense [n] updates; the lowest i[0] bits (2 or 4) of
+ *                            a, i[0] * i[1] bits higher, and packed with them set too; i[1] below 8 / i[0]
  * UNPACK_BITS   packed u8 dense [n] -> out u8 dense [8 / i[0] n]; element j n + k: bits i[0] j and up of packed[k]
  * QUANTIZED_LINEAR a dense [.., k], codes of [n, k], scales, (bias [n]) -> out dense [.., n]; a times the transposed
  *                            matrix, dequantised in registers: for few rows
  * DEQUANTIZE_SUMS sums i32 dense [.., n], row scales f32 [rows], column scales f32 [n] -> out dense;
  *                            sum * row scale * column scale / 127^2
  * INTEGER_MATMUL a, b int8 -> out i32; as MATMUL, without scalars; exact sums
- * SCALED_MATMUL a, b float8_e4m3fn, a scale f32 [1], b scale f32 [1], (bias [n]), (workspace) -> out; as MATMUL, a b times
- *                            both scales
+ * SCALED_MATMUL a, b float8_e4m3fn, a scale f32 [1], b scale f32 [1], (bias [n]), (workspace) -> out; as MATMUL, a b
+ *                            times both scales
  * -- optimizers (all dense, one parameter each; "updates" = read and written outs). found f32 [1] is optional and last
  *    among the ins: where it is there and not 0, nothing is changed
  * ADAM_MOMENTS  grad, (found) -> m, v updates; m += (1 - f[0]) (grad - m); v = f[1] v + (1 - f[1]) grad^2
@@ -170,7 +174,8 @@
  *                            are codes of the maps, each 256 of them share a scale, the largest magnitude of the block.
  *                            Where grad is not finite the parameter stays and m and v become 0
  * SGD_MOMENTUM  grad, (found) -> parameter, buffer updates; buffer = f[1] * buffer + grad; parameter -= f[0] * buffer
- * UNSCALE       (none)    -> gradient updates, found f32 [1] updates; gradient *= f[0]; found = 1 where any is not finite
+ * UNSCALE       (none)    -> gradient updates, found f32 [1] updates; gradient *= f[0]; found = 1 where any
+ *                            is not finite
  */
 #ifndef ASSAY_KERNELS_OPERATION_H
 #define ASSAY_KERNELS_OPERATION_H

@@ -46,10 +46,10 @@ static void scratch_take_flash(struct tape *tape, const struct value *q, const s
     }
 }
 
-/* One workspace: 256 bytes, a float32 accumulator of dq with row sums, and where heads share keys the gradients of expanded keys
- * and values. Measured with cuDNN 9.19 on sm_90 (results/reference, `attention` lines of probe.jsonl): 2 x 12 heads, 512 rows,
- * width 64 take 4 * 24 * 512 * 65 + 256 = 3,195,136 bytes; 2 x 32 heads on 2 x 8 take 4 * 64 * 512 * 65 + 256 +
- * 2 * 2 * 64 * 512 * 64 = 16,908,544. */
+/* One workspace: 256 bytes, a float32 accumulator of dq with row sums, and where heads share keys the gradients of
+ * expanded keys and values. Measured with cuDNN 9.19 on sm_90 (results/reference, `attention` lines of probe.jsonl): 2
+ * x 12 heads, 512 rows, width 64 take 4 * 24 * 512 * 65 + 256 = 3,195,136 bytes; 2 x 32 heads on 2 x 8 take 4 * 64 *
+ * 512 * 65 + 256 + 2 * 2 * 64 * 512 * 64 = 16,908,544. */
 static void scratch_take_cudnn(struct tape *tape, const struct value *q, const struct value *k, const struct value *v)
 {
     int64_t batch = q->shape.size[0], heads = q->shape.size[1];
@@ -64,7 +64,8 @@ static void scratch_take_cudnn(struct tape *tape, const struct value *q, const s
 /* Row sums of grad * out, then a tile of dq with its lock (16 bytes) for each block of rows and columns. float32 makes
  * the sums with plain operations: the product, its sum, and a copy of that in the kernel's order.
  * A history recorded on a GPU (batch * heads 32, 1,000 rows, width 64, float32) shows 8,192,000, 128,000 and 128,000
- * bytes, and 32 * 16 * (16 + 4 * 64 * 64) = 8,396,800 of tiles; wider tiles are those of the kernels' list in cutlassB.h. */
+ * bytes, and 32 * 16 * (16 + 4 * 64 * 64) = 8,396,800 of tiles; wider tiles are those of the kernels' list in
+ * cutlassB.h. */
 static void scratch_take_efficient(struct tape *tape, const struct value *q, const struct value *out)
 {
     int64_t batch = q->shape.size[0], heads = q->shape.size[1], rows = q->shape.size[2], width = q->shape.size[3];
@@ -231,8 +232,8 @@ static void state_take(struct tape *tape, enum attention_backend backend, struct
     state[1] = value_new(tape, DTYPE_INT64, &single, "attention offset");
 }
 
-/* The log-sum-exp of each row: the memory-efficient kernel rounds rows up to 32. It and cuDNN's make none where no gradient
- * is wanted, in inference and in the first run of a checkpointed block; flash always does.
+/* The log-sum-exp of each row: the memory-efficient kernel rounds rows up to 32. It and cuDNN's make none where no
+ * gradient is wanted, in inference and in the first run of a checkpointed block; flash always does.
  * Histories of an H100: gpt2 infer bfloat16, batch 8, 512 tokens, takes 8, 8 and 6,291,456 bytes in a layer, and not
  * 4 * 8 * 12 * 512 = 196,608 more, which the same call takes in training. */
 static struct value *lse_take(struct tape *tape, enum attention_backend backend, struct value *const *inputs)
@@ -304,8 +305,8 @@ static struct value *attention_padded(struct tape *tape, struct value **inputs,
     return tape_slice(tape, result, 3, 0, width);
 }
 
-/* The mask as the kernel wants it: numbers, in rows that begin where it can read them, of every item and row. One row stands
- * for all where heads were packed into rows, one item where a bias is the same for a batch. */
+/* The mask as the kernel wants it: numbers, in rows that begin where it can read them, of every item and row. One row
+ * stands for all where heads were packed into rows, one item where a bias is the same for a batch. */
 static void mask_prepare(struct tape *tape, enum attention_backend backend, struct value **inputs)
 {
     struct value *mask = inputs[3];

@@ -303,7 +303,8 @@ struct value *tape_concatenate(struct tape *tape, struct value *a, struct value 
     struct shape shape = a->shape;
     shape.size[at] += b->shape.size[at];
     enum dtype dtype = dtype_promote(a->dtype, b->dtype);
-    /* Parts of several dtypes are converted where they are copied, under autocast too: CUDA's autocast does not know cat. */
+    /* Parts of several dtypes are converted where they are copied, under autocast too: CUDA's autocast does not know
+     * cat. */
     struct value *parts[] = {a, b};
     struct value *result = value_new(tape, dtype, &shape, "concatenate");
     if (result == NULL) {

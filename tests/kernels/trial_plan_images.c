@@ -143,9 +143,9 @@ struct attention_shape {
 };
 
 /* One element; odd sizes; several tiles; grouped heads; decoding; S > T under a causal mask leaves rows without any; no
- * rows but an lse to pad; so many groups that a thread of the host takes whole ones; wide heads; values narrower and wider than keys. Then, forward only,
- * decoding with 1, 3, 4, 8 and 20 heads to a group, few columns and many, heads wider than any model's; and without lse, in
- * each form of the kernels. */
+ * rows but an lse to pad; so many groups that a thread of the host takes whole ones; wide heads; values narrower and
+ * wider than keys. Then, forward only, decoding with 1, 3, 4, 8 and 20 heads to a group, few columns and many, heads
+ * wider than any model's; and without lse, in each form of the kernels. */
 static const struct attention_shape attention_shapes[] = {
     {1, 1, 1, 1, 1, 1, 0, false, false, false, 0.0, 0},        {2, 3, 3, 5, 7, 9, 0, false, false, false, 0.0, 0},
     {1, 2, 2, 70, 70, 16, 2, true, false, false, 0.0, 0},      {2, 4, 2, 33, 65, 64, 31, true, false, false, 0.1, 0},
@@ -213,8 +213,8 @@ static void mask_input(struct trial *trial, const struct attention_shape *s)
     }
 }
 
-/* A score is a sum of `width` terms, each addition rounded: with random signs that is sqrt(width / 2) roundings of a term,
- * and one sum in thousands is four times as far off. */
+/* A score is a sum of `width` terms, each addition rounded: with random signs that is sqrt(width / 2) roundings of a
+ * term, and one sum in thousands is four times as far off. */
 static void attention_attributes(struct trial *trial, const struct attention_shape *s)
 {
     trial->roundings = fmax(trial->roundings, 4.0 * sqrt((double)s->width));

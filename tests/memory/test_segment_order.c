@@ -17,7 +17,8 @@ static struct block *taken(struct allocator *allocator, int64_t bytes)
     return block;
 }
 
-/* Two segments with a free block of 5 MiB each, as in vectors/README.md: that of the later one where positions descend. */
+/* Two segments with a free block of 5 MiB each, as in vectors/README.md: that of the later one where positions
+ * descend. */
 static void of_equal_blocks_the_lower_one_is_taken(void **state)
 {
     (void)state;

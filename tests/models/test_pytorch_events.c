@@ -1,6 +1,6 @@
-/* Real PyTorch, event by event: every allocation and every free, in order, with its size. Backward pass and optimizer step
- * of tiny models in the forms that store their scores, whose kernels have no scratch of their own, and the forward pass
- * in inference; the other side is peers/pytorch/events, recorded from autograd and torch.optim. */
+/* Real PyTorch, event by event: every allocation and every free, in order, with its size. Backward pass and optimizer
+ * step of tiny models in the forms that store their scores, whose kernels have no scratch of their own, and the forward
+ * pass in inference; the other side is peers/pytorch/events, recorded from autograd and torch.optim. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,8 +69,8 @@ static void recorded_read(const char *path, const char *stage, struct sequence *
     fclose(file);
 }
 
-/* What is not among PyTorch's events here: workspaces and scratch, because its libraries did not run, and the tensors that
- * the kernels of embeddings make, and of sums over other integers than int64. */
+/* What is not among PyTorch's events here: workspaces and scratch, because its libraries did not run, and the tensors
+ * that the kernels of embeddings make, and of sums over other integers than int64. */
 static bool is_hidden(const struct storage *storage)
 {
     static const char *const labels[] = {"embedding gradient, dense", "summands, as int64", "ids"};
@@ -138,7 +138,8 @@ static bool norms_release_together(const struct config *config)
     return config->head_norms || strcmp(config->family->name, "gemma") == 0 || strcmp(config->family->name, "t5") == 0;
 }
 
-/* Without what is given back behind the last allocation: the recording ends an inference without its output, a tape with it. */
+/* Without what is given back behind the last allocation: the recording ends an inference without its output, a tape
+ * with it. */
 static void end_cut(struct sequence *sequence)
 {
     while (sequence->count > 0 && sequence->bytes[sequence->count - 1] < 0) {
@@ -305,8 +306,8 @@ static void images_are_pytorchs(void **state)
     workload_check_events("tiny-vgg", &half, "");
 }
 
-/* No log-sum-exp, since no gradient is wanted; position ids made of two tensors, and the question whether rows are packed
- * sequences; under autocast a concatenation that casts nothing (ViT). */
+/* No log-sum-exp, since no gradient is wanted; position ids made of two tensors, and the question whether rows are
+ * packed sequences; under autocast a concatenation that casts nothing (ViT). */
 static void inference_is_pytorchs(void **state)
 {
     (void)state;
@@ -345,8 +346,8 @@ static void the_fused_loss_is_ligers(void **state)
     workload_check_events("gpt2-dropout", &single, "_padding_loss_fused");
 }
 
-/* Adapters on weights in 8 and 4 bits: what bitsandbytes takes and gives back inside its functions is among them. 64 rows,
- * for which it has no kernel of its own on any weight of these models. */
+/* Adapters on weights in 8 and 4 bits: what bitsandbytes takes and gives back inside its functions is among them. 64
+ * rows, for which it has no kernel of its own on any weight of these models. */
 static void adapters_on_quantised_weights_are_pefts(void **state)
 {
     (void)state;
