@@ -163,7 +163,7 @@ static void a_plan_says_with_which_batch_each_policy_ends(void **state)
     command_result_release(&result);
     words[4] = "tiny-resnet*bisect"; /* beyond a batch of 34, which does not fit */
     result = command_run(words, NULL);
-    command_says(&result.output, "/find-bisect: batch 79 after 8 tries\n");
+    command_says(&result.output, "/find-bisect: batch 80 after 8 tries\n");
     command_result_release(&result);
     words[4] = "distilbert*halve";
     result = command_run(words, NULL);
