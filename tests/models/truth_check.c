@@ -31,6 +31,14 @@ static const struct {
 } levels[LEVEL_COUNT] = {{"allocated", "allocated_bytes_peak", 0.005, 0.02},
                          {"reserved", "reserved_bytes_peak", 0.02, 0}};
 
+/* The highest of all stages, counted over the cases; equal.txt has how many are PyTorch's to the byte. */
+enum { PEAK_REQUESTED, PEAK_ALLOCATED, PEAK_RESERVED, PEAK_COUNT };
+
+static const struct {
+    const char *name, *key;
+} peaks[PEAK_COUNT] = {
+    {"requested", "requested_bytes_peak"}, {"allocated", "allocated_bytes_peak"}, {"reserved", "reserved_bytes_peak"}};
+
 struct exception {
     const char *id, *stage; /* "*": the whole case */
     bool needed;
@@ -46,6 +54,7 @@ struct truth_check {
     int id_count;
     struct gap *gaps[STAGE_COUNT][LEVEL_COUNT]; /* in the order of the cases; PyTorch's are the base */
     int gap_count[STAGE_COUNT][LEVEL_COUNT];
+    int equal_count[PEAK_COUNT];
 };
 
 static __attribute__((format(printf, 2, 3))) void fault_add(struct truth_check *check, const char *format, ...)
@@ -154,6 +163,21 @@ static int64_t ours_of(const struct replay_stage *stage, int level)
     return level == LEVEL_ALLOCATED ? stage->allocated_bytes_peak : stage->reserved_bytes_peak;
 }
 
+static void equal_count(struct truth_check *check, const struct json *stages, const struct replay_result *result)
+{
+    const int64_t ours[PEAK_COUNT] = {result->requested_bytes_peak, result->allocated_bytes_peak,
+                                      result->reserved_bytes_peak};
+    for (int peak = 0; peak < PEAK_COUNT; peak++) {
+        int64_t theirs = -1;
+        for (int stage = STAGE_LOAD; stage < STAGE_COUNT; stage++) {
+            int64_t bytes =
+                json_integer_or(json_get(json_get(stages, stage_name((enum stage)stage)), peaks[peak].key), -1);
+            theirs = bytes > theirs ? bytes : theirs;
+        }
+        check->equal_count[peak] += theirs == ours[peak] ? 1 : 0;
+    }
+}
+
 /* How many figures of the line were compared. */
 static int stages_compare(struct truth_check *check, const struct json *line, const char *id,
                           const struct tape_view *tape)
@@ -176,6 +200,7 @@ static int stages_compare(struct truth_check *check, const struct json *line, co
             }
         }
     }
+    equal_count(check, json_get(line, "stages"), &result);
     return compared;
 }
 
@@ -350,6 +375,35 @@ static void needless_judge(struct truth_check *check)
     }
 }
 
+/* Lines "allocated 176": as many cases have PyTorch's peak to the byte, neither fewer nor, unsaid, more. */
+static void equal_judge(struct truth_check *check, const char *folder)
+{
+    char path[512], line[128], name[32];
+    snprintf(path, sizeof path, "%s/equal.txt", folder);
+    FILE *file = fopen(path, "r");
+    for (int peak = 0; peak < PEAK_COUNT; peak++) {
+        text_format(&check->outcome.notes, "%s peak: equal in %d of %d cases\n", peaks[peak].name,
+                    check->equal_count[peak], check->outcome.case_count);
+    }
+    for (int number = 1; file != NULL && fgets(line, sizeof line, file) != NULL; number++) {
+        int wanted = 0, peak = 0;
+        bool is_whole = sscanf(line, "%31s %d", name, &wanted) == 2;
+        while (peak < PEAK_COUNT && strcmp(peaks[peak].name, name) != 0) {
+            peak++;
+        }
+        if (!is_whole || peak == PEAK_COUNT) {
+            fault_add(check, "%s:%d: no figure; write requested, allocated or reserved and how many cases are equal",
+                      path, number);
+        } else if (check->equal_count[peak] != wanted) {
+            fault_add(check, "%s:%d: the %s peak is PyTorch's in %d cases, not in %d", path, number, name,
+                      check->equal_count[peak], wanted);
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+}
+
 struct truth_outcome truth_folder_check(const char *folder)
 {
     struct truth_check *check = calloc(1, sizeof *check);
@@ -368,6 +422,7 @@ struct truth_outcome truth_folder_check(const char *folder)
     }
     medians_judge(check);
     needless_judge(check);
+    equal_judge(check, folder);
     struct truth_outcome outcome = check->outcome;
     arena_release(&check->arena);
     free(check);
