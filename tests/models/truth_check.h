@@ -7,8 +7,9 @@
  *     CASE-ID STAGE CAUSE...        which tensor it is, or what else
  *     CASE-ID * CAUSE...            why the case cannot be predicted at all
  *
- * and no such line without need. Of all cases as many as the folder's equal.txt says ("allocated 176", a line for each of
- * requested, allocated and reserved) have PyTorch's peak to the byte. Of each trace in traces/: not one byte, block or segment off. */
+ * and no such line without need. Of all cases as many as the folder's equal.txt says ("allocated 176", a line for
+ * each of requested, allocated and reserved) have PyTorch's peak to the byte. Of each trace in traces/: not one byte,
+ * block or segment off. */
 #ifndef ASSAY_TESTS_MODELS_TRUTH_CHECK_H
 #define ASSAY_TESTS_MODELS_TRUTH_CHECK_H
 
