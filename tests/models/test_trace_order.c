@@ -1,6 +1,6 @@
 /* Every allocation of real PyTorch on a GPU beside the tape of the same case, in order: the histories that are
- * committed under results/reference, held by peers/pytorch/trace_diff.py. What is left over on either side is as much as stands
- * beside them in trace_differences.txt, line for line. That the allocator puts them where PyTorch's did is
+ * committed under results/reference, held by peers/pytorch/trace_diff.py. What is left over on either side is as much
+ * as stands beside them in trace_differences.txt, line for line. That the allocator puts them where PyTorch's did is
  * test_pytorch_truth's affair. */
 #include <glob.h>
 #include <setjmp.h>
