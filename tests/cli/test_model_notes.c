@@ -316,8 +316,8 @@ static void unknown_tensors_are_weighed(void **state)
     command_result_release(&result);
 }
 
-/* A GPT-2 of one layer, eight wide. */
-/* clang-format off: one tensor in a line */
+/* A GPT-2 of one layer, eight wide; a tensor in a line. */
+/* clang-format off */
 #define GPT2_TENSORS \
     "{" TENSOR("wte.weight", "BF16", "16,8", "0", "256") \
     "," TENSOR("wpe.weight", "BF16", "4,8", "256", "320") \
