@@ -119,7 +119,8 @@ static void string_add(struct header_json *json, const char *bytes, size_t count
 static void code_point_add(struct header_json *json, uint32_t point)
 {
     char bytes[CODE_POINT_BYTES];
-    string_add(json, bytes, code_point_encode(point, bytes));
+    size_t count = code_point_encode(point, bytes);
+    string_add(json, bytes, count);
 }
 
 /* Four hexadecimal digits. */
