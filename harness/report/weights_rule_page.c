@@ -11,8 +11,10 @@ enum { CORNER_COLUMNS = 16, CELL_COLUMNS = 10 };
 
 static struct cell ratio_cell(const struct rule_cell *cell)
 {
-    return cell == NULL ? (struct cell){.known = false}
-                        : (struct cell){.known = true, .real = cell->ratio, .judgement = &rule_judgements[cell->word]};
+    if (cell == NULL) {
+        return (struct cell){.known = false};
+    }
+    return (struct cell){.known = true, .real = cell->ratio, .judgement = &rule_judgements[cell->word]};
 }
 
 static void grid_rows_add(struct page *page, struct page_table *table, const struct rule_series *series,

@@ -87,7 +87,8 @@ static void rates_are_in_every_format(void **state)
     char *folder = folder_fixture_make();
     static const char *const proofs[] = {BOTH, TIGHT, LOST, ""};
     struct report *report = report_of(folder, proofs, 4);
-    for (int format = REPORT_TABLE; format < REPORT_FORMAT_COUNT; format++) {
+    for (int i = REPORT_TABLE; i < REPORT_FORMAT_COUNT; i++) {
+        enum report_format format = (enum report_format)i;
         bool in_words = format == REPORT_TABLE || format == REPORT_JUNIT || format == REPORT_SUMMARY;
         if (in_words) {
             check(report, format, true, "replay least: safe in 1 of 1 case, tight in 2 of 2, not known in 1");
