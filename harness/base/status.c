@@ -39,7 +39,7 @@ static void path_keep(const char *path, char kept[STATUS_PATH_BYTES])
     size_t length = strlen(path);
     bool fits = length < STATUS_PATH_BYTES;
     const char *from = fits ? path : path + length - (STATUS_PATH_BYTES - 4);
-    while (!fits && ((unsigned char)*from & 0xC0) == 0x80) {
+    while (!fits && code_point_goes_on(*from)) {
         from++;
     }
     snprintf(kept, STATUS_PATH_BYTES, "%s%s", fits ? "" : "...", from);

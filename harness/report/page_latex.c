@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "harness/base/code_point.h"
 #include "harness/report/escape.h"
 #include "harness/report/page_format.h"
 
@@ -58,7 +59,7 @@ static const char *latex_escape(char byte)
 static size_t letter_append(struct text *text, const char *bytes)
 {
     size_t length = 1;
-    while (((unsigned char)bytes[length] & 0xC0) == 0x80) {
+    while (code_point_goes_on(bytes[length])) {
         length++;
     }
     bool is_latin = length == 2 && (unsigned char)bytes[0] <= 0xC3;
