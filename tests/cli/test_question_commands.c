@@ -412,10 +412,9 @@ static void what_does_not_fit_is_said_once(void **state)
     (void)state;
     static const char *const words[] = {"limit", "gpt2", "--mode", "train", "--memory", "1GiB", "--of", "batch", NULL};
     struct command_result result = assay(words);
-    assert_non_null(
-        strstr(text_string(&result.output),
-               "\nnot even batch 1 fits (nothing taken off for context and libraries: --overhead SIZE)\n"
-               "  in backward, transformer.h.2.mlp.c_fc.weight wants 9.00 MiB while 1.00 GiB are held\n"));
+    assert_non_null(strstr(text_string(&result.output),
+                           "\nnot even batch 1 fits (nothing taken off for context and libraries: --overhead SIZE)\n"
+                           "  in backward, transformer.h.2.mlp.c_fc.weight wants 9.00 MiB while 1.00 GiB are held\n"));
     assert_null(strstr(text_string(&result.output), "does not fit"));
     assert_null(strstr(text_string(&result.output), "no larger one"));
     command_result_release(&result);

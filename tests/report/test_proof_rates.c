@@ -115,7 +115,8 @@ static void records_without_proofs_say_nothing_of_them(void **state)
     static const char *const proofs[] = {"", ""};
     struct report *report = report_of(folder, proofs, 2);
     for (int format = REPORT_TABLE; format < REPORT_FORMAT_COUNT; format++) {
-        check(report, format, false, format == REPORT_HTML || format == REPORT_MARKDOWN ? "as limits" : "afe");
+        bool lists = format == REPORT_HTML || format == REPORT_MARKDOWN;
+        check(report, (enum report_format)format, false, lists ? "as limits" : "afe");
     }
     report_release(report);
     folder_fixture_remove(folder);
