@@ -236,9 +236,9 @@ static struct value *heads_join(struct tape *tape, struct value *out)
     return tape_frame_close(tape, frame, tape_reshape(tape, rows, 3, size));
 }
 
-/* A single query under a mask: of a static cache what is not there yet is hidden, of a full window nothing. The heads
- * that share keys become rows of one (pack_gqa), because the kernels that take a mask want as many heads as there are
- * keys. */
+/* A single query under a mask. The mask hides the places of a static cache that are not filled yet; it hides nothing
+ * of a window that is full. The query heads that share a head of keys become rows of one head (pack_gqa), because the
+ * kernels that take a mask want as many heads of queries as of keys. */
 static struct value *attention_of_single(const struct forward *forward, struct attention_settings settings,
                                          struct value *q, struct value *k, struct value *v)
 {

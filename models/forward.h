@@ -82,7 +82,7 @@ static inline void value_rebind(struct tape *tape, struct value **name, struct v
  * without adapters it has one anyway. */
 struct value *forward_words(const struct forward *forward, const char *prefix, int64_t padding_id);
 
-/* "prefix.weight" and "prefix.bias" of a layer; a bias that is not there is none. */
+/* A layer with "prefix.weight" and, if the model has it, "prefix.bias". */
 struct value *forward_linear(const struct forward *forward, const char *prefix, struct value *a);
 struct value *forward_linear_t(const struct forward *forward, const char *prefix, struct value *a);
 /* FalconLinear: a @ weight.T and the sum with the bias are two operations; one that is quantised is a linear layer. */
@@ -100,7 +100,7 @@ struct value *forward_rms_norm_shifted(const struct forward *forward, const char
 struct value *forward_embedding(const struct forward *forward, const char *prefix, struct value *ids,
                                 int64_t padding_id);
 
-/* The convolution that is the module with this path; a bias that is not there is none. */
+/* The convolution that is the module with this path; with its bias, if the model has one. */
 struct convolution_form {
     int64_t stride, padding, groups;
 };

@@ -81,7 +81,7 @@ struct json *json_real_new(double value); /* null for NaN and infinities */
 struct json *json_boolean_new(bool value);
 bool json_set(struct json *object, const char *key, struct json *child);
 bool json_append(struct json *array, struct json *child);
-void json_remove(struct json *object, const char *key); /* a member that is not there is none */
+void json_remove(struct json *object, const char *key); /* does nothing if there is no such member */
 struct json *json_share(struct json *value);            /* one more reference to the same value */
 
 /* A copy with all that is below it; NULL where memory ran out. */

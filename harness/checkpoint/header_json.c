@@ -59,8 +59,8 @@ int header_next(struct header_json *json)
     return byte;
 }
 
-/* A fault that names what stands there. */
-static void wanted(struct header_json *json, const char *what)
+/* Fails: names the byte that stands where `what` should be. */
+static void byte_refuse(struct header_json *json, const char *what)
 {
     int byte = byte_peek(json);
     if (byte < 0) {
@@ -79,7 +79,7 @@ static void character_pass(struct header_json *json, char character)
         return;
     }
     const char name[] = {'\'', character, '\'', '\0'};
-    wanted(json, name);
+    byte_refuse(json, name);
 }
 
 void header_open(struct header_json *json, char bracket)
@@ -134,7 +134,7 @@ static uint32_t unit_take(struct header_json *json)
                     : byte >= 'A' && byte <= 'F' ? byte - 'A' + 10
                                                  : -1;
         if (digit < 0) {
-            wanted(json, "a hexadecimal digit");
+            byte_refuse(json, "a hexadecimal digit");
             return 0;
         }
         unit = unit << 4 | (uint32_t)digit;
@@ -182,7 +182,7 @@ static void escape_pass(struct header_json *json)
         byte_pass(json);
         code_point_add(json, (uint32_t)meanings[escape - escapes]);
     } else {
-        wanted(json, "an escape");
+        byte_refuse(json, "an escape");
     }
 }
 
@@ -209,14 +209,14 @@ void header_string(struct header_json *json)
     json->is_cut = false;
     json->string[0] = '\0';
     if (header_next(json) != '"') {
-        wanted(json, "a string");
+        byte_refuse(json, "a string");
         return;
     }
     byte_pass(json);
     int byte;
     while ((byte = byte_peek(json)) != '"' && json->code == STATUS_OK) {
         if (byte < 0x20) {
-            wanted(json, "the end of a string");
+            byte_refuse(json, "the end of a string");
         } else if (byte == '\\') {
             byte_pass(json);
             escape_pass(json);
@@ -244,7 +244,7 @@ int64_t header_integer(struct header_json *json)
     int byte = header_next(json);
     int64_t value = 0;
     if (byte < '0' || byte > '9') {
-        wanted(json, "a whole number that is not negative");
+        byte_refuse(json, "a whole number that is not negative");
         return 0;
     }
     bool leading_zero = byte == '0';
@@ -259,7 +259,7 @@ int64_t header_integer(struct header_json *json)
         byte = byte_peek(json);
     }
     if (byte == '.' || byte == 'e' || byte == 'E') {
-        wanted(json, "the end of a whole number");
+        byte_refuse(json, "the end of a whole number");
     }
     return json->code == STATUS_OK ? value : 0;
 }
@@ -272,7 +272,7 @@ static void digits_pass(struct header_json *json, const char *what)
         count++;
     }
     if (count == 0) {
-        wanted(json, what);
+        byte_refuse(json, what);
     }
 }
 
@@ -314,7 +314,7 @@ static void scalar_skip(struct header_json *json)
         if (byte == words[i][0]) {
             for (const char *c = words[i]; *c != '\0' && json->code == STATUS_OK; c++) {
                 if (byte_peek(json) != *c) {
-                    wanted(json, words[i]);
+                    byte_refuse(json, words[i]);
                     return;
                 }
                 byte_pass(json);
@@ -358,6 +358,6 @@ void header_skip(struct header_json *json)
 void header_end(struct header_json *json)
 {
     if (header_next(json) >= 0) {
-        wanted(json, "the end of the header");
+        byte_refuse(json, "the end of the header");
     }
 }

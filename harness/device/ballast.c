@@ -27,7 +27,8 @@ static int64_t first_piece_bytes(struct device *device)
     return bytes / BALLAST_STEP_BYTES * BALLAST_STEP_BYTES;
 }
 
-static enum status_code rest_take(struct ballast *ballast, struct status *error)
+/* Takes all the memory that the device still gives, in pieces that get smaller as it runs out. */
+static enum status_code free_memory_take(struct ballast *ballast, struct status *error)
 {
     int64_t bytes = first_piece_bytes(ballast->device);
     enum status_code code = STATUS_OK;
@@ -57,7 +58,7 @@ enum status_code ballast_take(struct device *device, int64_t room_bytes, struct 
                           "%" PRId64 " bytes are to be left, and the device has not so many free", kept_bytes);
     }
     if (code == STATUS_OK) {
-        code = rest_take(ballast, error);
+        code = free_memory_take(ballast, error);
     }
     if (kept != NULL) {
         enum status_code freed =

@@ -155,9 +155,9 @@ static void flat_divide(const struct shares *shares, struct stage_share *stage)
     }
 }
 
-/* Numbers the modules by the layer they are in: an element of the outermost list of modules. False where the lists are
+/* Notes for each module the number of its layer, an element of the outermost list of modules. False if the lists are
  * not one stack of the layers of the configuration. */
-static bool layers_number(const struct skeleton *skeleton, int *layers)
+static bool layers_assign(const struct skeleton *skeleton, int *layers)
 {
     int count = 0;
     for (int i = 0; i < skeleton->module_count; i++) {
@@ -420,7 +420,7 @@ static enum status_code shares_compute(const struct estimate_input *input, struc
     if (shares.layers == NULL || shares.stages == NULL) {
         code = status_set(error, STATUS_OUT_OF_MEMORY, "no host memory for the shares of %lld stages",
                           (long long)shares.parallel.pipeline);
-    } else if (!layers_number(input->skeleton, shares.layers) && shares.parallel.pipeline > 1) {
+    } else if (!layers_assign(input->skeleton, shares.layers) && shares.parallel.pipeline > 1) {
         code = status_set(error, STATUS_INVALID,
                           "%s is not one stack of %lld layers, so there is no rule for its pipeline stages; leave "
                           "--pipeline-parallel out",

@@ -140,7 +140,8 @@ static const char *experts_in(const char *path)
     return starts && (found[strlen("experts")] == '.') ? found : NULL;
 }
 
-/* Every so many-th of the experts is here; experts in one tensor are divided along dimension 0. */
+/* Of experts that are tensors of their own, the device holds those whose number is a multiple of degree. Experts that
+ * share one tensor are divided along dimension 0. */
 static struct tensor_share expert_share(const struct skeleton_tensor *tensor, const char *experts, int64_t degree)
 {
     struct tensor_share share = {

@@ -136,7 +136,8 @@ static void layernorm_backward_row_run(const struct layernorm_job *job, int64_t 
     span_write(to, out, at, 1, columns);
 }
 
-/* Rows [first, end): grad a, and the sums of the block in total[2 * columns], weight's first. */
+/* Rows [first, end): writes the gradient of a, and the sums of the block to total[2 * columns]: first those of the
+ * weight's gradient, then those of the bias's. */
 static void block_run(const struct layernorm_job *job, int64_t first, int64_t end, float *total)
 {
     int64_t columns = job->rows.columns;
