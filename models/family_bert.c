@@ -330,7 +330,7 @@ static struct value *encoder(const struct forward *f, const char *root)
     struct value *embedded = module_run(f, path, embeddings, root);
     module_place_beside(f, embedded);
     struct forward_layer layer = {.forward = f, .mask = forward_mask(f, embedded, false)};
-    tape_checkpoint_argument(f->tape, layer.mask);
+    tape_recomputation_argument(f->tape, layer.mask);
     return encoder_stack(&layer, bert_layer, root, "encoder", embedded);
 }
 

@@ -161,7 +161,7 @@ static struct value *model(const struct forward *f, const char *root)
     struct value *embedded = module_run(f, path, embeddings, root);
     module_place_beside(f, embedded);
     struct forward_layer layer = {.forward = f, .mask = forward_mask(f, embedded, false)};
-    tape_checkpoint_argument(tape, layer.mask);
+    tape_recomputation_argument(tape, layer.mask);
     return tape_frame_close(tape, frame, encoder_stack(&layer, distilbert_layer, root, "transformer", embedded));
 }
 

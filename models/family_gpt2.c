@@ -187,7 +187,7 @@ static struct value *transformer(const struct forward *f, const char *root)
     struct value *hidden = embeddings(f, root, &positions);
     forward_packing_ask(f, hidden);
     struct value *mask = forward_mask(f, hidden, true);
-    tape_checkpoint_argument(tape, mask);
+    tape_recomputation_argument(tape, mask);
     value_rebind(tape, &hidden, tape_dropout(tape, hidden, f->config->embedding_dropout));
     for (int64_t i = 0; i < f->config->layers; i++) {
         struct forward_layer layer = {.forward = f, .mask = mask, .index = i};

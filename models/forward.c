@@ -382,7 +382,7 @@ struct value *forward_block(const struct forward *forward, tape_block *block, co
                             int context_bytes, struct value *const *held, int held_count, struct value *input)
 {
     if (forward->workload->checkpointing) {
-        return tape_checkpoint(forward->tape, block, context, context_bytes, held, held_count, input);
+        return tape_recompute_block(forward->tape, block, context, context_bytes, held, held_count, input);
     }
     return module_block(forward, block, path, context, context_bytes, held, held_count, input);
 }

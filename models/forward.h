@@ -202,7 +202,7 @@ struct value *forward_block(const struct forward *forward, tape_block *block, co
                             int context_bytes, struct value *const *held, int held_count, struct value *input);
 
 /* config->layers blocks over input, layer->prefix being stack and a number ("encoder.layer." -> "encoder.layer.0").
- * held: see tape_checkpoint. input keeps its name: it stays with its caller. */
+ * held: see tape_recompute_block. input keeps its name: it stays with its caller. */
 struct value *forward_layers(tape_block *block, struct forward_layer *layer, const char *root, const char *stack,
                              struct value *const *held, int held_count, struct value *input);
 

@@ -242,7 +242,7 @@ static struct value *blocks_run(struct t5_layer *block, const char *stack, int64
         struct value *held[] = {block->layer.mask, block->bias, block->encoded, block->cross_mask, block->cross_bias};
         int held_count = (int)(sizeof held / sizeof held[0]);
         for (int k = 0; k < held_count; k++) {
-            tape_checkpoint_argument(f->tape, held[k]);
+            tape_recomputation_argument(f->tape, held[k]);
         }
         block->layer.index = i;
         snprintf(block->layer.prefix, sizeof block->layer.prefix, "%s.block.%lld", stack, (long long)i);

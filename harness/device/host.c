@@ -19,7 +19,7 @@
 #include "harness/device/process_memory.h"
 #include "harness/device/product_plan.h"
 #include "harness/device/refusal.h"
-#include "harness/kernels/host.h"
+#include "harness/kernels/kernel_host.h"
 
 static int thread_count_read(void)
 {
@@ -135,9 +135,9 @@ static enum status_code host_synchronize(struct device *device, struct status *e
     return STATUS_OK;
 }
 
-static enum status_code host_scratch_take(struct host_device *host, struct status *error)
+static enum status_code host_panels_take(struct host_device *host, struct status *error)
 {
-    int64_t bytes = (int64_t)sizeof(struct host_scratch) * host->thread_count;
+    int64_t bytes = (int64_t)sizeof(struct host_panels) * host->thread_count;
     void *memory = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
         char text[SIZE_TEXT_BYTES];
@@ -182,7 +182,7 @@ static enum status_code host_prepare(struct host_device *host, int64_t bound_byt
         host->total_bytes = bound_bytes;
     }
     enum status_code code = host_libraries_open(host, error);
-    return code == STATUS_OK ? host_scratch_take(host, error) : code;
+    return code == STATUS_OK ? host_panels_take(host, error) : code;
 }
 
 enum status_code host_identify(int64_t bound_bytes, struct device_identity *identity, struct status *error)

@@ -132,7 +132,7 @@ static void bias_spread(const struct convolution_job *job, int64_t filter, int64
     }
 }
 
-static void forward_block_run(const struct convolution_job *job, int64_t index, struct host_scratch *scratch)
+static void forward_block_run(const struct convolution_job *job, int64_t index, struct host_panels *scratch)
 {
     int64_t filter = index % job->filter_blocks * job->filter_step;
     int64_t filters = smaller(job->filter_step, job->plan.filters - filter);
@@ -187,7 +187,7 @@ static void result_rows_meeting(const struct convolution_plan *plan, int64_t row
 }
 
 static void columns_multiply(const struct convolution_job *job, const struct pixel_block *block, int64_t channel,
-                             int64_t channels, struct host_scratch *scratch)
+                             int64_t channels, struct host_panels *scratch)
 {
     int64_t pixels = pixel_count(&job->result, block);
     for (int64_t filter = 0; filter < job->plan.filters; filter += job->filter_step) {
@@ -246,7 +246,7 @@ static void part_store(const struct convolution_job *job, const struct pixel_blo
     }
 }
 
-static void input_block_run(const struct convolution_job *job, int64_t index, struct host_scratch *scratch)
+static void input_block_run(const struct convolution_job *job, int64_t index, struct host_panels *scratch)
 {
     int64_t channel = index % job->channel_blocks * job->channel_step;
     int64_t channels = smaller(job->channel_step, job->plan.channels - channel);
@@ -313,7 +313,7 @@ static void weight_store(const struct convolution_job *job, int64_t filter, int6
     }
 }
 
-static void weight_block_run(const struct convolution_job *job, int64_t index, struct host_scratch *scratch)
+static void weight_block_run(const struct convolution_job *job, int64_t index, struct host_panels *scratch)
 {
     int64_t filter = index % job->filter_blocks * job->filter_step;
     int64_t filters = smaller(job->filter_step, job->plan.filters - filter);
@@ -364,7 +364,7 @@ static bool job_fits(const struct convolution_job *job)
 
 static void job_run(struct convolution_job *job, enum opcode opcode)
 {
-    void (*block_run)(const struct convolution_job *, int64_t, struct host_scratch *) = forward_block_run;
+    void (*block_run)(const struct convolution_job *, int64_t, struct host_panels *) = forward_block_run;
     int64_t blocks = 0;
     if (opcode == OPCODE_CONVOLUTION) {
         forward_cut(job);

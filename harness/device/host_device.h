@@ -15,7 +15,7 @@
  * part of an image. */
 enum { PANEL_SIDE = 512, PANEL_FLOATS = PANEL_SIDE * PANEL_SIDE };
 
-struct host_scratch {
+struct host_panels {
     float a[PANEL_FLOATS];
     float b[PANEL_FLOATS];
     float sums[PANEL_FLOATS];
@@ -33,7 +33,7 @@ struct host_device {
     int64_t library_bytes;
     struct cgroup cgroup;
     int thread_count;
-    struct host_scratch *scratch; /* [thread_count] */
+    struct host_panels *scratch; /* [thread_count] */
     struct openblas openblas;
 };
 

@@ -120,7 +120,7 @@ static float tile_alpha(const struct matmul_plan *plan)
 }
 
 /* sums = alpha a b + beta sums over [k, k + count) of the inner dimension. */
-static void panel_multiply(const struct host_device *host, const struct tile *tile, struct host_scratch *scratch,
+static void panel_multiply(const struct host_device *host, const struct tile *tile, struct host_panels *scratch,
                            int64_t k, int count, float beta, float *sums, int sums_leading)
 {
     const struct matmul_plan *plan = tile->plan;
@@ -139,7 +139,7 @@ static void panel_multiply(const struct host_device *host, const struct tile *ti
 }
 
 /* In panels along k where something must be converted. */
-static void tile_multiply(const struct host_device *host, const struct tile *tile, struct host_scratch *scratch,
+static void tile_multiply(const struct host_device *host, const struct tile *tile, struct host_panels *scratch,
                           float *sums, int sums_leading)
 {
     const struct matmul_plan *plan = tile->plan;
@@ -154,8 +154,8 @@ static void tile_multiply(const struct host_device *host, const struct tile *til
 }
 
 /* int8: the sum of a panel is at most 512 * 128^2 = 2^23, which float32 holds exactly; panels are added as integers. */
-static void tile_multiply_integers(const struct host_device *host, const struct tile *tile,
-                                   struct host_scratch *scratch, int32_t *out)
+static void tile_multiply_integers(const struct host_device *host, const struct tile *tile, struct host_panels *scratch,
+                                   int32_t *out)
 {
     const struct matmul_plan *plan = tile->plan;
     for (int row = 0; row < tile->rows; row++) {
@@ -175,7 +175,7 @@ static void tile_multiply_integers(const struct host_device *host, const struct 
     }
 }
 
-static void tile_run(const struct host_device *host, const struct tile *tile, struct host_scratch *scratch)
+static void tile_run(const struct host_device *host, const struct tile *tile, struct host_panels *scratch)
 {
     const struct matmul_plan *plan = tile->plan;
     int element = dtype_bytes(plan->out.dtype);

@@ -1,5 +1,6 @@
-/* Passing device: hands every call on to another device. A shim (bounded.h, fault.h, trace.h) begins with one and puts
- * calls of its own into its table; a call that is added to the device table is passed on here, for all of them. */
+/* Passing device: hands every call on to another device. A shim (bounded.h, fault.h, device_trace.h) begins with one
+ * and puts calls of its own into its table. A call that is added to the device table is passed on here, for all
+ * shims. */
 #ifndef ASSAY_DEVICE_PASSING_DEVICE_H
 #define ASSAY_DEVICE_PASSING_DEVICE_H
 

@@ -1,9 +1,9 @@
-/* The host's loops, one function for each family of operations: the entries of the table in host.c. A call that reaches
- * them has passed call_check. Each returns NULL, a static text or host_no_memory, as kernel_host_run does. */
+/* The host's loops, one function for each family of operations: the entries of the table in kernel_host.c. A call that
+ * reaches them has passed call_check. Each returns NULL, a static text or host_no_memory, as kernel_host_run does. */
 #ifndef ASSAY_KERNELS_HOST_OPERATIONS_H
 #define ASSAY_KERNELS_HOST_OPERATIONS_H
 
-#include "harness/kernels/host.h"
+#include "harness/kernels/kernel_host.h"
 #include "harness/kernels/operation.h"
 
 typedef const char *host_function(const struct operation_call *call);

@@ -1,5 +1,5 @@
-/* Operations on a CUDA device: the launches around the bodies, for the operations that host.h names. Built into the
- * plug-in only, from the .cu files.
+/* Operations on a CUDA device: the launches around the bodies, for the operations that kernel_host.h names. Built into
+ * the plug-in only, from the .cu files.
  *
  * What needs data to be seen is not an error here, because the host would have to wait for it; nothing is read or
  * written out of bounds: EMBEDDING gives a row of NaN for a wrong id and EMBEDDING_BACKWARD leaves it out, GATHER

@@ -4,11 +4,11 @@
 
 #include <string.h>
 
+#include "harness/report/case_phrases.h"
 #include "harness/report/escape.h"
 #include "harness/report/headline.h"
 #include "harness/report/html_page.h"
 #include "harness/report/placed_view.h"
-#include "harness/report/search_words.h"
 #include "harness/report/side_table.h"
 #include "harness/report/spread.h"
 #include "harness/report/wording.h"

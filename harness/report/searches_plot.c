@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/report/case_phrases.h"
 #include "harness/report/plot_data.h"
 #include "harness/report/search_view.h"
-#include "harness/report/search_words.h"
 
 enum { BARS_ON_PAGE = 30 };
 

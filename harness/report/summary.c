@@ -9,12 +9,12 @@
 #include <string.h>
 
 #include "harness/report/case_order.h"
+#include "harness/report/case_phrases.h"
 #include "harness/report/case_view.h"
 #include "harness/report/escape.h"
 #include "harness/report/headline.h"
 #include "harness/report/placed_view.h"
 #include "harness/report/proof_rates.h"
-#include "harness/report/search_words.h"
 #include "harness/report/wording.h"
 
 enum {

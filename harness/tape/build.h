@@ -321,17 +321,18 @@ struct value *tape_cross_entropy(struct tape *tape, struct value *logits, struct
  * anything after, nor kept by what made them. */
 struct value *tape_cross_entropy_fused(struct tape *tape, struct value *logits, struct value *targets);
 
-/* -- checkpointing: the block's graph is recorded, but of what it would save only the places are kept, and the input.
- * When the first gradient reaches it, the block runs once more, as far as its last saved value, and fills the places
- * (torch.utils.checkpoint with use_reentrant=False). context is copied (context_bytes <= 256); held: values that the
- * block reads besides its input, kept as long as it is needed (at most 5; NULLs are skipped). */
+/* -- recomputation of blocks (checkpointing, as PyTorch calls it): the block's graph is recorded, but of what it would
+ * save only the places are kept, and the input. When the first gradient reaches it, the block runs once more, as far as
+ * its last saved value, and fills the places (torch.utils.checkpoint with use_reentrant=False). context is copied
+ * (context_bytes <= 256); held: values that the block reads besides its input, kept as long as it is needed (at most 5;
+ * NULLs are skipped). */
 typedef struct value *tape_block(struct tape *tape, const void *context, struct value *input);
-/* Whether a block runs for the second time: what it hands on besides its result it has handed on already. */
+/* Whether a block runs for the second time. What it hands on besides its result, it has then handed on already. */
 bool tape_recomputes(const struct tape *tape);
 /* A held value that PyTorch saves with each block, because the real layer takes it by position: it counts as saved. */
-void tape_checkpoint_argument(struct tape *tape, struct value *value);
-struct value *tape_checkpoint(struct tape *tape, tape_block *block, const void *context, int context_bytes,
-                              struct value *const *held, int held_count, struct value *input);
+void tape_recomputation_argument(struct tape *tape, struct value *value);
+struct value *tape_recompute_block(struct tape *tape, tape_block *block, const void *context, int context_bytes,
+                                   struct value *const *held, int held_count, struct value *input);
 
 /* -- backward: gradients of every leaf that requires one, summed into what a leaf has already. Also notes
  * saved_for_backward_bytes. The loss stays the caller's. */

@@ -66,7 +66,7 @@ struct node *node_new(struct tape *tape, node_backward *backward, int input_coun
     }
     node->backward = backward;
     node->sequence = ++tape->sequence;
-    node->checkpoint = tape->refilling ? NULL : tape->recording;
+    node->recomputation = tape->refilling ? NULL : tape->recording;
     node->input_count = input_count;
     node->module = tape->module;
     node->label =
@@ -122,7 +122,7 @@ void node_save(struct tape *tape, struct node *node, int index, struct value *va
         return;
     }
     node->kept_as[index] = (unsigned char)node_keeps_as(node, value);
-    if (!checkpoint_save(tape, node, index, value)) {
+    if (!recomputation_save(tape, node, index, value)) {
         node_hold(tape, node, index, value);
     }
 }
@@ -383,7 +383,7 @@ static void node_run(struct tape *tape, struct queue *ready, struct node *node)
     if (any && node->leaf != NULL) {
         leaf_accumulate(tape, node->leaf, gradients_out[0]);
     } else if (any) {
-        checkpoint_before(tape, node);
+        recomputation_before(tape, node);
         node->backward(tape, node, gradients_out, gradients_in);
         for (int i = 0; i < node->input_count; i++) {
             if (node->edges[i].node != NULL) {
@@ -405,7 +405,7 @@ static void node_run(struct tape *tape, struct queue *ready, struct node *node)
         value_release(tape, gradients_out[i]);
     }
     node_let_go(tape, node);
-    checkpoint_after(tape, node);
+    recomputation_after(tape, node);
     node_deliver(tape, ready, node, gradients_in);
     tape_frame_close(tape, frame, NULL);
     tape->module = outside;
@@ -435,7 +435,7 @@ static void nodes_clear(struct tape *tape)
     while (tape->nodes != NULL) {
         struct node *node = tape->nodes;
         node_let_go(tape, node);
-        checkpoint_after(tape, node);
+        recomputation_after(tape, node);
         tape->nodes = node->next;
         node->next = tape->unused_nodes;
         tape->unused_nodes = node;

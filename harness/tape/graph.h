@@ -7,7 +7,7 @@
 #include "harness/base/name_table.h"
 #include "harness/tape/build.h"
 
-enum { NODE_INPUTS_MAXIMUM = 5, NODE_SAVED_MAXIMUM = 8, NODE_KEPT_MAXIMUM = 3, CHECKPOINT_CONTEXT_BYTES = 256 };
+enum { NODE_INPUTS_MAXIMUM = 5, NODE_SAVED_MAXIMUM = 8, NODE_KEPT_MAXIMUM = 3, RECOMPUTATION_CONTEXT_BYTES = 256 };
 
 struct shape {
     int rank;
@@ -63,7 +63,7 @@ struct node {
     int dependencies;
     int visit;         /* of which engine run `dependencies` counts */
     struct node *next; /* list of all nodes of a step, to release what was never run; or of the unused ones */
-    struct checkpoint *checkpoint;
+    struct recomputation *recomputation;
     bool has_place;                            /* in it: something that the second run must fill */
     const char *label, *module;                /* of its result */
     int input_storages[NODE_INPUTS_MAXIMUM];   /* -1: none */
@@ -74,7 +74,7 @@ struct node {
 struct storage_state {
     int references;
     int saved;        /* how often the graph holds it */
-    bool is_argument; /* of checkpointed blocks, by position: saved with them */
+    bool is_argument; /* of recomputed blocks, by position: saved with them */
     bool is_settled;  /* its place is known: it is a leaf, or an operation has used it */
 };
 
@@ -87,7 +87,7 @@ struct cast_entry {
     struct value *from, *to;
 };
 
-/* What a function keeps as an attribute of its own, where neither the engine nor a checkpoint finds it. */
+/* What a function keeps as an attribute of its own, where neither the engine nor a recomputation finds it. */
 struct kept_entry {
     struct value *value;
     int graph;
@@ -130,7 +130,7 @@ struct tape {
     int kept_count, kept_capacity;
     bool gradients, training, autocast, in_backward;
     bool tf32_products, tf32_convolutions; /* allowed */
-    struct checkpoint *recording;          /* the block whose places are being noted, or filled */
+    struct recomputation *recording;       /* the block whose places are being noted, or filled */
     bool refilling;                        /* filled */
     bool stopped;                          /* all places are filled: nothing more is recorded until the block returns */
     enum dtype autocast_dtype;
@@ -221,8 +221,8 @@ void node_output(struct node *node, struct value *output, int slot); /* a furthe
 struct value *value_share(struct tape *tape, struct value *a);
 /* Keeps value until the node has run. node NULL: nothing happens. */
 void node_save(struct tape *tape, struct node *node, int index, struct value *value);
-/* Keeps value for as long as the graph has a name (tape_graphs_end): a checkpoint does not give it up, nor does the
- * node when it has run. That of a second run of a checkpointed block goes with that run. node NULL: nothing happens. */
+/* Keeps value for as long as the graph has a name (tape_graphs_end): a recomputation does not give it up, nor does the
+ * node when it has run. That of a second run of a recomputed block goes with that run. node NULL: nothing happens. */
 void node_keep(struct tape *tape, struct node *node, int index, struct value *value);
 /* Lets go of all that was kept from an entry on. */
 void kept_release(struct tape *tape, int first);
@@ -262,12 +262,12 @@ struct value *make_unary(struct tape *tape, enum opcode opcode, const struct ope
 /* Runs the graph from one output of root, which receives gradient (a value of the open frame; it is dropped). */
 void engine_run(struct tape *tape, struct node *root, int slot, struct value *gradient);
 
-/* -- checkpointing (checkpoint.c) */
-/* True where the checkpoint took the value over: the node must not keep it. */
-bool checkpoint_save(struct tape *tape, struct node *node, int index, struct value *value);
+/* -- recomputation of blocks (recomputation.c) */
+/* True if the recomputation took the value over: the node must not keep it. */
+bool recomputation_save(struct tape *tape, struct node *node, int index, struct value *value);
 /* Called before a node runs, and after it has let go. */
-void checkpoint_before(struct tape *tape, struct node *node);
-void checkpoint_after(struct tape *tape, struct node *node);
+void recomputation_before(struct tape *tape, struct node *node);
+void recomputation_after(struct tape *tape, struct node *node);
 /* The graph's own part of saving: value is held by node->saved[index] and counted. */
 void node_hold(struct tape *tape, struct node *node, int index, struct value *value);
 

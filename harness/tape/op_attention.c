@@ -233,7 +233,7 @@ static void state_take(struct tape *tape, enum attention_backend backend, struct
 }
 
 /* The log-sum-exp of each row: the memory-efficient kernel rounds rows up to 32. It and cuDNN's make none where no
- * gradient is wanted, in inference and in the first run of a checkpointed block; flash always does.
+ * gradient is wanted, in inference and in the first run of a recomputed block; flash always does.
  * Histories of an H100: gpt2 infer bfloat16, batch 8, 512 tokens, takes 8, 8 and 6,291,456 bytes in a layer, and not
  * 4 * 8 * 12 * 512 = 196,608 more, which the same call takes in training. */
 static struct value *lse_take(struct tape *tape, enum attention_backend backend, struct value *const *inputs)

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "harness/device/device.h"
+#include "harness/device/device_trace.h"
 #include "harness/device/fault.h"
-#include "harness/device/trace.h"
 #include "tests/support/device_use.h"
 
 enum { CALLS = 9, SEGMENT_BYTES = 4096 };

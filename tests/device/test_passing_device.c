@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/device/device_trace.h"
 #include "harness/device/passing_device.h"
-#include "harness/device/trace.h"
 #include "tests/support/device_use.h"
 
 static void anything(void)

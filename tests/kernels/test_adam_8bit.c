@@ -11,7 +11,7 @@
 
 #include "harness/base/json.h"
 #include "harness/kernels/body_adam_8bit.h"
-#include "harness/kernels/host.h"
+#include "harness/kernels/kernel_host.h"
 
 enum { COUNT = 5000, BLOCKS = 20, CODES = 256 };
 

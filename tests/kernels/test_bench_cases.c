@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "harness/kernels/host.h"
+#include "harness/kernels/kernel_host.h"
 #include "tests/bench/kernel_case.h"
 #include "tests/bench/product_case.h"
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "harness/kernels/host.h"
+#include "harness/kernels/kernel_host.h"
 #include "tests/kernels/trial_plan.h"
 
 static void open_variant(struct trial *trial, enum opcode opcode, int variant)

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "harness/kernels/host.h"
+#include "harness/kernels/kernel_host.h"
 
 enum { PLANES = 3, ELEMENTS_MAXIMUM = 3 * 40 * 70 };
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "harness/kernels/body_random.h"
-#include "harness/kernels/host.h"
+#include "harness/kernels/kernel_host.h"
 
 enum { SAMPLES = 1 << 20 };
 

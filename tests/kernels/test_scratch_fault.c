@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "harness/device/refusal.h"
-#include "harness/kernels/host.h"
+#include "harness/kernels/kernel_host.h"
 #include "tests/kernels/trial_plan.h"
 #include "tests/support/device_use.h"
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "harness/base/json.h"
-#include "harness/kernels/host.h"
+#include "harness/kernels/kernel_host.h"
 #include "models/workload_tape.h"
 #include "tests/support/whole_file.h"
 

@@ -1,5 +1,5 @@
 /* The host's table of operations and the way into it. The loops are in the host_*.c files beside this one. */
-#include "harness/kernels/host.h"
+#include "harness/kernels/kernel_host.h"
 
 #include "harness/kernels/body_check.h"
 #include "harness/kernels/host_operations.h"

@@ -1,7 +1,7 @@
-/* Search words: searches and places of one case in a line, the same in every report for people. Raw text: callers
+/* Case phrases: searches and places of one case in a line, the same in every report for people. Raw text: callers
  * escape it. */
-#ifndef ASSAY_REPORT_SEARCH_WORDS_H
-#define ASSAY_REPORT_SEARCH_WORDS_H
+#ifndef ASSAY_REPORT_CASE_PHRASES_H
+#define ASSAY_REPORT_CASE_PHRASES_H
 
 #include "harness/report/case_view.h"
 

@@ -1,5 +1,5 @@
 /* The trace shim: writing down calls. It changes none of them. */
-#include "harness/device/trace.h"
+#include "harness/device/device_trace.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

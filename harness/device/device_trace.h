@@ -9,8 +9,8 @@
  *
  * Segments are numbered in the order in which they were taken and no address is written, so that the traces of the same
  * work on two devices are the same text. */
-#ifndef ASSAY_DEVICE_TRACE_H
-#define ASSAY_DEVICE_TRACE_H
+#ifndef ASSAY_DEVICE_DEVICE_TRACE_H
+#define ASSAY_DEVICE_DEVICE_TRACE_H
 
 #include "harness/base/status.h"
 #include "harness/base/text.h"

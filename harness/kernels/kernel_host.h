@@ -2,8 +2,8 @@
  * CONVOLUTION, CONVOLUTION_BACKWARD_INPUT, CONVOLUTION_BACKWARD_WEIGHT).
  *
  * Work is dealt to OpenMP threads where the compiler has OpenMP. The outcome does not depend on their number. */
-#ifndef ASSAY_KERNELS_HOST_H
-#define ASSAY_KERNELS_HOST_H
+#ifndef ASSAY_KERNELS_KERNEL_HOST_H
+#define ASSAY_KERNELS_KERNEL_HOST_H
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
-/* Search words: figures to sentences. Tables of them are side tables. */
-#include "harness/report/search_words.h"
+/* Case phrases: figures to sentences. Tables of them are side tables. */
+#include "harness/report/case_phrases.h"
 
 #include <inttypes.h>
 #include <string.h>
