@@ -2,7 +2,8 @@
 # Lines within 120 columns, files under 500 lines, functions under 70, and every .c and .h file opens with a comment
 # that says what it is. A function runs from the brace in the first column to the brace that closes it there, plus its
 # first line. Columns are characters of UTF-8: of C, C++, CUDA, shell, awk, make and the suites, not of Markdown and
-# data.
+# data. A file's name without its extension stands in one folder of harness/ and models/ only: a source and its headers
+# lie side by side, and no two things have one name.
 #
 # usage: check-lengths.sh [ROOT]      exit 1 and a line FILE:LINE: cause; remedy for each breach
 set -u
@@ -55,4 +56,21 @@ awk '
     }
     END { exit breaches > 0 }
 ' $files || status=1
+
+# shellcheck disable=SC2086
+printf '%s\n' $files | awk -F / '
+    $1 == "harness" || $1 == "models" {
+        name = $NF
+        sub(/[.][^.]*$/, "", name)
+        folder = substr($0, 1, length($0) - length($NF) - 1)
+        if (!(name in home)) {
+            home[name] = folder
+        } else if (home[name] != folder) {
+            printf "%s:1: %s has a file of this name too; give one of them a name that says what sets it apart\n",
+                $0, home[name]
+            breaches++
+        }
+    }
+    END { exit breaches > 0 }
+' || status=1
 exit "$status"

@@ -29,16 +29,21 @@ static void folders_make(const char *root, const char *path)
     }
 }
 
+static void file_add(struct tree *tree, const char *path, const char *source)
+{
+    folders_make(tree->root, path);
+    snprintf(tree->path, sizeof tree->path, "%s/%s", tree->root, path);
+    FILE *file = fopen(tree->path, "w");
+    assert_non_null(file);
+    fputs(source, file);
+    fclose(file);
+}
+
 static struct tree tree_make(const char *path, const char *source)
 {
     struct tree tree = {.root = "/tmp/assay-tree-XXXXXX"};
     assert_non_null(mkdtemp(tree.root));
-    folders_make(tree.root, path);
-    snprintf(tree.path, sizeof tree.path, "%s/%s", tree.root, path);
-    FILE *file = fopen(tree.path, "w");
-    assert_non_null(file);
-    fputs(source, file);
-    fclose(file);
+    file_add(&tree, path, source);
     return tree;
 }
 
@@ -150,12 +155,7 @@ static void line_expect(const char *path, const char *begin, int columns, int ex
         text_append(&file, "\xC3\xA9"); /* one column of two bytes */
     }
     text_append(&file, "\n");
-    folders_make(tree.root, path);
-    snprintf(tree.path, sizeof tree.path, "%s/%s", tree.root, path);
-    FILE *stream = fopen(tree.path, "w");
-    assert_non_null(stream);
-    fputs(text_string(&file), stream);
-    fclose(stream);
+    file_add(&tree, path, text_string(&file));
     text_format(&message, "%s:2: a line of %d columns; 120 are the most\n", path, columns);
     struct command_result result = command_run(words, NULL);
     assert_string_equal(text_string(&result.output), exit_code == 0 ? "" : text_string(&message));
@@ -184,6 +184,37 @@ static void lines_have_a_width(void **state)
     line_expect("tests/cli/data/a.yaml", "#", 400, 0);
 }
 
+/* Two files with the opening comment and nothing else. */
+static void names_expect(const char *first, const char *second, int exit_code, const char *message)
+{
+    struct tree tree = tree_make(first, "/* A file. */\n");
+    file_add(&tree, second, "/* Another file. */\n");
+    const char *const words[] = {lengths, tree.root, NULL};
+    struct command_result result = command_run(words, NULL);
+    assert_string_equal(text_string(&result.output), message);
+    assert_int_equal(result.exit_code, exit_code);
+    command_result_release(&result);
+    tree_remove(&tree);
+}
+
+static void a_name_stands_in_one_folder(void **state)
+{
+    (void)state;
+    names_expect("harness/base/a.c", "harness/tape/a.c", 1,
+                 "harness/tape/a.c:1: harness/base has a file of this name too; give one of them a name that says what "
+                 "sets it apart\n");
+    names_expect("harness/device/a.h", "harness/device/cuda/a.cu", 1,
+                 "harness/device/cuda/a.cu:1: harness/device has a file of this name too; give one of them a name that "
+                 "says what sets it apart\n");
+    names_expect("harness/base/a.h", "models/a.cuh", 1,
+                 "models/a.cuh:1: harness/base has a file of this name too; give one of them a name that says what "
+                 "sets it apart\n");
+    names_expect("harness/base/a.c", "harness/base/a.h", 0, "");
+    names_expect("harness/kernels/a.cu", "harness/kernels/a.h", 0, "");
+    names_expect("harness/base/a.c", "harness/tape/a_b.c", 0, "");
+    names_expect("harness/base/a.c", "tests/base/a.c", 0, ""); /* tests stand beside what they test */
+}
+
 static void checks_of_nothing_do_not_pass(void **state)
 {
     (void)state;
@@ -206,6 +237,7 @@ int main(void)
         cmocka_unit_test(only_the_command_line_prints_and_exits),
         cmocka_unit_test(files_and_functions_have_a_length),
         cmocka_unit_test(lines_have_a_width),
+        cmocka_unit_test(a_name_stands_in_one_folder),
         cmocka_unit_test(checks_of_nothing_do_not_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
