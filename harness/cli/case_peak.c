@@ -45,10 +45,9 @@ static void peak_lines(const struct peak *peak, struct text *text)
 static enum status_code peak_take(const struct estimate_input *input, const char *stage, struct peak *peak,
                                   struct tape **tape, struct status *error)
 {
-    enum stage chosen = STAGE_CONTEXT;
+    enum stage chosen = STAGE_COUNT;
     const struct target *target = NULL;
-    bool is_highest = strcmp(stage, "highest") == 0;
-    enum status_code code = is_highest ? STATUS_OK : stage_read(stage, &chosen, error);
+    enum status_code code = strcmp(stage, "highest") == 0 ? STATUS_OK : stage_read(stage, &chosen, error);
     if (code == STATUS_OK) {
         code = target_find(input->target, &target, error);
     }
@@ -57,7 +56,7 @@ static enum status_code peak_take(const struct estimate_input *input, const char
     }
     if (code == STATUS_OK) {
         struct tape_view view = tape_view(*tape);
-        code = is_highest ? peak_find_highest(&view, peak, error) : peak_find(&view, chosen, peak, error);
+        code = peak_find(&view, chosen, peak, error);
         if (code != STATUS_OK) {
             status_prefix(error, "estimate: --peak");
         }

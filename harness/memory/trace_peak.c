@@ -1,65 +1,68 @@
-/* Trace peak: two walks over the events of a trace: the first finds the moment, the second what is alive then. No
- * allocator is asked: sizes are those that were requested. */
+/* Trace peak: the events of a trace, told to what keeps the highest moment of a walk. Here is which events are those of
+ * a stage. No allocator is asked: sizes are those that were requested. */
 #include "harness/memory/trace_peak.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/size.h"
+#include "harness/memory/high_water.h"
 
-/* The bytes that are live, and for each slot how many of them. */
-struct liveness {
-    int64_t *slot_bytes;
-    int64_t bytes;
+/* The events whose moments count: from first to the one before behind. */
+struct window {
+    size_t first, behind;
 };
-
-static bool event_follow(struct liveness *live, const struct trace_event *event)
-{
-    if (event->verb == TRACE_MALLOC) {
-        live->slot_bytes[event->slot] = event->bytes;
-        return size_add(live->bytes, event->bytes, &live->bytes);
-    }
-    if (event->verb == TRACE_FREE) {
-        live->bytes -= live->slot_bytes[event->slot];
-        live->slot_bytes[event->slot] = 0;
-    }
-    return true;
-}
 
 static bool is_row_of(const struct trace *trace, const struct trace_event *event, const char *stage)
 {
     const char *name = event->verb == TRACE_COUNTERS ? trace->counters[event->slot].stage : NULL;
-    return name != NULL && stage != NULL && strcmp(name, stage) == 0;
+    return name != NULL && strcmp(name, stage) == 0;
 }
 
-/* The number of events up to the highest moment. */
-static enum status_code moment_find(const struct trace *trace, const char *stage, struct liveness *live, size_t *moment,
-                                    struct status *error)
+/* Of a stage that has no row it is empty. */
+static struct window window_find(const struct trace *trace, const char *stage)
 {
-    int64_t highest_bytes = 0;
-    size_t highest = 0;
-    bool found = stage == NULL;
+    struct window window = {.behind = trace->event_count};
+    if (stage == NULL) {
+        return window;
+    }
+    while (window.behind > 0 && !is_row_of(trace, &trace->events[window.behind - 1], stage)) {
+        window.behind--;
+    }
+    window.first = window.behind;
+    while (window.first > 0 && trace->events[window.first - 1].verb != TRACE_RESET_PEAKS) {
+        window.first--;
+    }
+    return window;
+}
+
+static enum status_code event_follow(struct high_water *water, const struct trace_event *event, struct status *error)
+{
+    return event->verb == TRACE_MALLOC ? high_water_take(water, event->slot, event->bytes, 0, error)
+           : event->verb == TRACE_FREE ? high_water_free(water, event->slot, error)
+                                       : STATUS_OK;
+}
+
+static enum status_code moments_walk(const struct trace *trace, const char *stage, struct high_water *water,
+                                     struct status *error)
+{
+    struct window window = window_find(trace, stage);
     for (size_t i = 0; i < trace->event_count; i++) {
-        const struct trace_event *event = &trace->events[i];
-        if (!event_follow(live, event)) {
-            return status_set(error, STATUS_OVERFLOW, "%s: event %zu: the live bytes do not fit 63 bits", trace->name,
-                              event->number);
+        if (i == window.first) {
+            high_water_mark(water);
         }
-        if (live->bytes > highest_bytes || (event->verb == TRACE_RESET_PEAKS && stage != NULL)) {
-            highest_bytes = live->bytes;
-            highest = i + 1;
+        enum status_code code = event_follow(water, &trace->events[i], error);
+        if (code != STATUS_OK) {
+            status_prefix(error, "%s: event %zu", trace->name, trace->events[i].number);
+            return code;
         }
-        if (is_row_of(trace, event, stage)) {
-            *moment = highest;
-            found = true;
+        if (i >= window.first && i < window.behind) {
+            high_water_raise(water);
         }
     }
-    if (!found) {
-        return status_set(error, STATUS_INVALID, "%s: no counters of a stage '%s'; use --peak highest", trace->name,
-                          stage);
-    }
-    *moment = stage == NULL ? highest : *moment;
-    return STATUS_OK;
+    return stage == NULL || window.behind > 0
+               ? STATUS_OK
+               : status_set(error, STATUS_INVALID, "%s: no counters of a stage '%s'; use --peak highest", trace->name,
+                            stage);
 }
 
 static int bytes_order(const void *left, const void *right)
@@ -93,20 +96,16 @@ static size_t rows_group(struct trace_peak_row *rows, size_t count)
     return kept;
 }
 
-static void rows_collect(const struct trace *trace, size_t moment, struct liveness *live, struct trace_peak *peak)
+static void rows_collect(const struct trace *trace, const struct high_water *water, struct trace_peak *peak)
 {
     size_t count = 0;
-    memset(live->slot_bytes, 0, trace->slot_count * sizeof *live->slot_bytes);
-    live->bytes = 0;
-    for (size_t i = 0; i < moment; i++) {
-        (void)event_follow(live, &trace->events[i]); /* the first walk has been here */
-    }
     for (size_t slot = 0; slot < trace->slot_count; slot++) {
-        if (live->slot_bytes[slot] > 0) {
-            peak->rows[count++] = (struct trace_peak_row){live->slot_bytes[slot], 1};
+        int64_t bytes = high_water_slot_then(water, slot)->bytes;
+        if (bytes > 0) {
+            peak->rows[count++] = (struct trace_peak_row){bytes, 1};
         }
     }
-    peak->requested_bytes = live->bytes;
+    peak->requested_bytes = high_water_bytes_then(water)->requested;
     peak->row_count = rows_group(peak->rows, count);
 }
 
@@ -114,22 +113,21 @@ enum status_code trace_peak_find(const struct trace *trace, const char *stage, s
                                  struct status *error)
 {
     struct trace_peak made = {.rows = calloc(trace->slot_count + 1, sizeof *made.rows)};
-    struct liveness live = {.slot_bytes = calloc(trace->slot_count + 1, sizeof *live.slot_bytes)};
-    size_t moment = 0;
-    enum status_code code = STATUS_OK;
-    if (made.rows == NULL || live.slot_bytes == NULL) {
+    struct high_water *water = NULL;
+    enum status_code code = high_water_open(HIGH_WATER_REQUESTED, trace->slot_count, 0, &water, error);
+    if (made.rows == NULL || code != STATUS_OK) {
         code = status_set(error, STATUS_OUT_OF_MEMORY, "%s: no memory for %zu blocks", trace->name, trace->slot_count);
     }
     if (code == STATUS_OK) {
-        code = moment_find(trace, stage, &live, &moment, error);
+        code = moments_walk(trace, stage, water, error);
     }
     if (code == STATUS_OK) {
-        rows_collect(trace, moment, &live, &made);
+        rows_collect(trace, water, &made);
         *peak = made;
     } else {
         free(made.rows);
     }
-    free(live.slot_bytes);
+    high_water_close(water);
     return code;
 }
 

@@ -33,7 +33,7 @@ struct explanation {
 };
 
 /* stage: STAGE_COUNT for the highest of all. Within input->memory_bytes, where that is not 0, as moment_find_bounded
- * has it. Errors of workload_tape and moment_find. Released with explanation_release. */
+ * has it. Errors of workload_tape and moment_find_bounded. Released with explanation_release. */
 enum status_code explain_find(const struct estimate_input *input, enum stage stage, struct explanation *explanation,
                               struct status *error);
 void explanation_release(struct explanation *explanation);

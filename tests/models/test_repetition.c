@@ -146,8 +146,8 @@ static void peaks_equal(const struct pair *pair)
 {
     struct tape_view recorded = tape_view(pair->recorded), brief = tape_view(pair->brief);
     struct peak a = {0}, b = {0};
-    assert_int_equal(peak_find_highest(&recorded, &a, NULL), STATUS_OK);
-    assert_int_equal(peak_find_highest(&brief, &b, NULL), STATUS_OK);
+    assert_int_equal(peak_find(&recorded, STAGE_COUNT, &a, NULL), STATUS_OK);
+    assert_int_equal(peak_find(&brief, STAGE_COUNT, &b, NULL), STATUS_OK);
     figure_equal(pair, 0, "stage of the peak", a.stage, b.stage);
     figure_equal(pair, 0, "bytes of the peak", a.requested_bytes, b.requested_bytes);
     figure_equal(pair, 0, "tensors of the peak", a.tensor_count, b.tensor_count);
@@ -165,8 +165,8 @@ static void moments_equal(const struct pair *pair)
     struct tape_view recorded = tape_view(pair->recorded), brief = tape_view(pair->brief);
     struct moment a, b;
     int64_t a_bytes = 0, b_bytes = 0, a_blocks = 0, b_blocks = 0;
-    assert_int_equal(moment_find(&recorded, STAGE_COUNT, &a, NULL), STATUS_OK);
-    assert_int_equal(moment_find(&brief, STAGE_COUNT, &b, NULL), STATUS_OK);
+    assert_int_equal(moment_find(&recorded, HIGH_WATER_RESERVED, STAGE_COUNT, &a, NULL), STATUS_OK);
+    assert_int_equal(moment_find(&brief, HIGH_WATER_RESERVED, STAGE_COUNT, &b, NULL), STATUS_OK);
     figure_equal(pair, 0, "stage of the moment", a.stage, b.stage);
     figure_equal(pair, 0, "requested then", a.requested_bytes, b.requested_bytes);
     figure_equal(pair, 0, "allocated then", a.allocated_bytes, b.allocated_bytes);

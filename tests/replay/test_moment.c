@@ -36,7 +36,7 @@ static void loading_takes_a_segment(void **state)
 {
     (void)state;
     struct moment moment;
-    assert_int_equal(moment_find(&tape, STAGE_LOAD, &moment, NULL), STATUS_OK);
+    assert_int_equal(moment_find(&tape, HIGH_WATER_RESERVED, STAGE_LOAD, &moment, NULL), STATUS_OK);
     assert_int_equal(moment.stage, STAGE_LOAD);
     assert_int_equal(moment.step_count, 2);
     assert_int_equal(moment.reserved_bytes, 20 * MIB);
@@ -54,7 +54,7 @@ static void the_last_occurrence_counts(void **state)
 {
     (void)state;
     struct moment moment;
-    assert_int_equal(moment_find(&tape, STAGE_COUNT, &moment, NULL), STATUS_OK);
+    assert_int_equal(moment_find(&tape, HIGH_WATER_RESERVED, STAGE_COUNT, &moment, NULL), STATUS_OK);
     assert_int_equal(moment.stage, STAGE_FORWARD);
     assert_int_equal(moment.step_count, 8);
     assert_int_equal(moment.reserved_bytes, 52 * MIB);
@@ -77,10 +77,35 @@ static void a_free_segment_is_told_apart(void **state)
     struct tape_view shorter = tape;
     struct moment moment;
     shorter.event_count = 7; /* to SMALL */
-    assert_int_equal(moment_find(&shorter, STAGE_FORWARD, &moment, NULL), STATUS_OK);
+    assert_int_equal(moment_find(&shorter, HIGH_WATER_RESERVED, STAGE_FORWARD, &moment, NULL), STATUS_OK);
     assert_int_equal(moment.reserved_bytes, 52 * MIB);
     assert_int_equal(moment.free_segment_bytes, 30 * MIB);
     assert_int_equal(moment.fragment_bytes, 11 * MIB + 2 * MIB - 1024);
+    moment_release(&moment);
+}
+
+/* The 30 MiB that were let go of are the most that was requested; with the segment of SMALL beside theirs, more is
+ * reserved. */
+static void a_metric_decides_which_moment_it_is(void **state)
+{
+    (void)state;
+    static const struct event few[] = {
+        {EVENT_STAGE, STAGE_LOAD}, {EVENT_ALLOC, SCRATCH}, {EVENT_FREE, SCRATCH}, {EVENT_ALLOC, SMALL}};
+    struct tape_view view = {
+        .storages = storages, .storage_count = COUNT(storages), .events = few, .event_count = COUNT(few)};
+    struct moment moment;
+    assert_int_equal(moment_find(&view, HIGH_WATER_RESERVED, STAGE_COUNT, &moment, NULL), STATUS_OK);
+    assert_int_equal(moment.step_count, 4);
+    assert_int_equal(moment.reserved_bytes, 32 * MIB);
+    assert_int_equal(moment.requested_bytes, 700);
+    assert_int_equal(moment.held[0].storage, SMALL);
+    moment_release(&moment);
+    assert_int_equal(moment_find(&view, HIGH_WATER_REQUESTED, STAGE_COUNT, &moment, NULL), STATUS_OK);
+    assert_int_equal(moment.step_count, 2);
+    assert_int_equal(moment.requested_bytes, 30 * MIB);
+    assert_int_equal(moment.reserved_bytes, 0);
+    assert_int_equal(moment.held_count, 1);
+    assert_int_equal(moment.held[0].storage, SCRATCH);
     moment_release(&moment);
 }
 
@@ -89,7 +114,7 @@ static void a_stage_that_is_not_there_is_refused(void **state)
     (void)state;
     struct moment moment;
     struct status error = {0};
-    assert_int_equal(moment_find(&tape, STAGE_STEP, &moment, &error), STATUS_INVALID);
+    assert_int_equal(moment_find(&tape, HIGH_WATER_RESERVED, STAGE_STEP, &moment, &error), STATUS_INVALID);
     assert_string_equal(error.text, "the case has no stage step; it has load, forward");
 }
 
@@ -264,7 +289,8 @@ static void the_moment_is_the_highest_of_all(void **state)
                 at = i;
             }
         }
-        assert_int_equal(moment_find(&drawn.view, stage, &moment, NULL), at < 0 ? STATUS_INVALID : STATUS_OK);
+        assert_int_equal(moment_find(&drawn.view, HIGH_WATER_RESERVED, stage, &moment, NULL),
+                         at < 0 ? STATUS_INVALID : STATUS_OK);
         if (at >= 0) {
             moment_is(&moment, &highest, at);
             before_the_end += at < drawn.view.event_count;
@@ -277,9 +303,13 @@ static void the_moment_is_the_highest_of_all(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loading_takes_a_segment),          cmocka_unit_test(the_last_occurrence_counts),
-        cmocka_unit_test(what_does_not_fit_ends_the_walk),  cmocka_unit_test(what_is_cached_is_given_back_first),
-        cmocka_unit_test(a_free_segment_is_told_apart),     cmocka_unit_test(a_stage_that_is_not_there_is_refused),
+        cmocka_unit_test(loading_takes_a_segment),
+        cmocka_unit_test(the_last_occurrence_counts),
+        cmocka_unit_test(what_does_not_fit_ends_the_walk),
+        cmocka_unit_test(what_is_cached_is_given_back_first),
+        cmocka_unit_test(a_free_segment_is_told_apart),
+        cmocka_unit_test(a_stage_that_is_not_there_is_refused),
+        cmocka_unit_test(a_metric_decides_which_moment_it_is),
         cmocka_unit_test(the_moment_is_the_highest_of_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,7 +44,7 @@ static void every_stage_agrees(const char *model, const struct workload *workloa
             assert_non_null(strstr(error.text, stage_name((enum stage)stage)));
         }
     }
-    assert_int_equal(peak_find_highest(&tape, &highest, NULL), STATUS_OK);
+    assert_int_equal(peak_find(&tape, STAGE_COUNT, &highest, NULL), STATUS_OK);
     assert_true(highest.requested_bytes == result.requested_bytes_peak);
     peak_release(&highest);
     modelled_close(&tiny);
