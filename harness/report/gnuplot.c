@@ -5,64 +5,35 @@
 #include "harness/report/gnuplot.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "harness/base/bytes_write.h"
-#include "harness/base/clock.h"
+#include "harness/base/program_run.h"
 
-enum { SECONDS_MAXIMUM = 60, COMPLAINT_BYTES = 512, IMAGE_BYTES_MAXIMUM = 64 << 20, MEMORY_PATH_BYTES = 32 };
+enum { SECONDS_MAXIMUM = 60, COMPLAINT_BYTES = 511, IMAGE_BYTES_MAXIMUM = 64 << 20, MEMORY_PATH_BYTES = 32 };
 
 extern char **environ;
 
-/* Reads what the program says until it closes its end; keeps the beginning. False: the time is up. */
-static bool complaint_read(int descriptor, char complaint[COMPLAINT_BYTES])
-{
-    int64_t limit_ns = clock_ns() + SECONDS_MAXIMUM * INT64_C(1000000000);
-    size_t length = 0;
-    for (;;) {
-        char bytes[256];
-        struct pollfd wait = {.fd = descriptor, .events = POLLIN};
-        int64_t left_ms = (limit_ns - clock_ns()) / 1000000;
-        int ready = left_ms > 0 ? poll(&wait, 1, (int)left_ms) : 0;
-        if (ready < 0 && errno == EINTR) {
-            continue;
-        }
-        if (ready == 0) {
-            return false;
-        }
-        ssize_t count = ready > 0 ? read(descriptor, bytes, sizeof bytes) : 0;
-        if (count <= 0) {
-            complaint[length] = '\0';
-            return true;
-        }
-        for (ssize_t at = 0; at < count && length + 1 < COMPLAINT_BYTES; at++) {
-            complaint[length++] = bytes[at];
-        }
-    }
-}
-
 /* The last line that says something, in place: warnings come first, what ended the program last. */
-static const char *complaint_line(char *complaint)
+static const char *complaint_line(const struct text *output)
 {
-    size_t length = strlen(complaint);
+    char *complaint = output->data;
+    size_t length = complaint != NULL ? strlen(complaint) : 0;
     while (length > 0 && strchr(" \t\r\n", complaint[length - 1]) != NULL) {
         complaint[--length] = '\0';
     }
+    if (length == 0) {
+        return "it gave no reason";
+    }
     const char *end = strrchr(complaint, '\n');
-    const char *line = end != NULL ? end + 1 : complaint;
-    return line[0] != '\0' ? line : "it gave no reason";
+    return end != NULL ? end + 1 : complaint;
 }
 
 /* Two files that lie in memory only and that gnuplot can open by name. */
@@ -72,15 +43,15 @@ struct exchange {
 };
 
 /* Ours without the variables that gnuplot obeys; borrowed texts in a list of one's own. NULL: no memory. */
-static char **environment_make(void)
+static const char **environment_make(void)
 {
     static const char *const obeyed[] = {"GNUTERM=", "GNUPLOT_", "GNUHELP=", "FIT_", "GDFONTPATH="};
-    static char no_window[] = "GNUTERM=dumb"; /* what it starts with before the script chooses; not a window */
+    static const char no_window[] = "GNUTERM=dumb"; /* what it starts with before the script chooses; not a window */
     size_t count = 0, kept = 0;
     while (environ[count] != NULL) {
         count++;
     }
-    char **list = calloc(count + 2, sizeof *list);
+    const char **list = calloc(count + 2, sizeof *list);
     for (size_t i = 0; list != NULL && i < count; i++) {
         bool is_obeyed = false;
         for (size_t at = 0; at < sizeof obeyed / sizeof obeyed[0]; at++) {
@@ -96,36 +67,6 @@ static char **environment_make(void)
     return list;
 }
 
-/* A descriptor that is duplicated onto itself stays open in the program. */
-static int spawn_start(char *const *arguments, const struct exchange *exchange, int output, pid_t *process)
-{
-    posix_spawn_file_actions_t actions;
-    char **environment = environment_make();
-    int cause = environment == NULL ? ENOMEM : posix_spawn_file_actions_init(&actions);
-    if (cause != 0) {
-        free(environment);
-        return cause;
-    }
-    cause = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    cause = cause != 0 ? cause : posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-    cause = cause != 0 ? cause : posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
-    cause = cause != 0 ? cause : posix_spawn_file_actions_adddup2(&actions, exchange->data, exchange->data);
-    cause = cause != 0 ? cause : posix_spawn_file_actions_adddup2(&actions, exchange->image, exchange->image);
-    posix_spawnattr_t attributes;
-    sigset_t none; /* held signals are ours: an interrupt at the terminal ends gnuplot */
-    sigemptyset(&none);
-    cause = cause != 0 ? cause : posix_spawnattr_init(&attributes);
-    if (cause == 0) {
-        posix_spawnattr_setsigmask(&attributes, &none);
-        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-        cause = posix_spawnp(process, arguments[0], &actions, &attributes, arguments, environment);
-        posix_spawnattr_destroy(&attributes);
-    }
-    posix_spawn_file_actions_destroy(&actions);
-    free(environment);
-    return cause;
-}
-
 static enum status_code spawn_error(int cause, struct status *error)
 {
     if (cause == ENOENT || cause == EACCES) {
@@ -135,35 +76,48 @@ static enum status_code spawn_error(int cause, struct status *error)
     return status_set(error, STATUS_IO, "gnuplot cannot be started: %s", strerror(cause));
 }
 
-static enum status_code program_run(char *const *arguments, const struct exchange *exchange, struct status *error)
+static enum status_code outcome_judge(const struct program_outcome *outcome, struct status *error)
 {
-    int ends[2];
-    pid_t process;
-    char complaint[COMPLAINT_BYTES] = "";
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-        return spawn_error(errno == ENOENT ? EIO : errno, error);
-    }
-    int cause = spawn_start(arguments, exchange, ends[1], &process);
-    close(ends[1]);
-    if (cause != 0) {
-        close(ends[0]);
-        return spawn_error(cause, error);
-    }
-    bool in_time = complaint_read(ends[0], complaint);
-    close(ends[0]);
-    if (!in_time) {
-        kill(process, SIGKILL);
-    }
-    int ended = 0;
-    while (waitpid(process, &ended, 0) < 0 && errno == EINTR) {
-    }
-    if (!in_time) {
+    switch (outcome->end) {
+    case PROGRAM_NO_PIPE:
+    case PROGRAM_NOT_STARTED:
+        return spawn_error(outcome->number, error);
+    case PROGRAM_LATE:
         return status_set(error, STATUS_IO, "gnuplot took longer than %d seconds and was stopped", SECONDS_MAXIMUM);
+    case PROGRAM_TOO_LONG: /* more than is kept is dropped, and nobody stops it */
+    case PROGRAM_STOPPED:
+    case PROGRAM_SIGNALLED:
+    case PROGRAM_EXITED:
+        break;
     }
-    if (!WIFEXITED(ended) || WEXITSTATUS(ended) != 0) {
-        return status_set(error, STATUS_IO, "gnuplot failed: %s", complaint_line(complaint));
+    bool has_succeeded = outcome->end == PROGRAM_EXITED && outcome->number == 0;
+    return has_succeeded ? STATUS_OK
+                         : status_set(error, STATUS_IO, "gnuplot failed: %s", complaint_line(&outcome->output));
+}
+
+static enum status_code gnuplot_run(const char *const *words, const struct exchange *exchange, struct status *error)
+{
+    sigset_t none; /* held signals are ours: an interrupt at the terminal ends gnuplot, so it stays in our group, too */
+    struct program_outcome outcome;
+    const char **environment = environment_make();
+    if (environment == NULL) {
+        return spawn_error(ENOMEM, error);
     }
-    return STATUS_OK;
+    sigemptyset(&none);
+    const struct program_request request = {.words = words,
+                                            .environment = environment,
+                                            .kept_files = (const int[]){exchange->data, exchange->image},
+                                            .kept_file_count = 2,
+                                            .timeout_seconds = SECONDS_MAXIMUM,
+                                            .errors_joined = true,
+                                            .excess_is_dropped = true,
+                                            .output_bytes_maximum = COMPLAINT_BYTES,
+                                            .mask = &none};
+    program_run(&request, &outcome);
+    free(environment);
+    enum status_code code = outcome_judge(&outcome, error);
+    text_release(&outcome.output);
+    return code;
 }
 
 static void exchange_close(const struct exchange *exchange)
@@ -244,21 +198,10 @@ enum status_code gnuplot_draw(const struct gnuplot_task *task, struct text *imag
                                 : exchange_open(task->data, &exchange, error);
     if (code == STATUS_OK) {
         /* -d: no start-up files of the user; -c: a script with arguments, which stops at its first error. */
-        char *const arguments[] = {"gnuplot",
-                                   "-d",
-                                   "-c",
-                                   script.data,
-                                   exchange.data_path,
-                                   exchange.image_path,
-                                   (char *)(uintptr_t)task->format,
-                                   width,
-                                   height,
-                                   (char *)(uintptr_t)task->option,
-                                   (char *)(uintptr_t)task->basis,
-                                   (char *)(uintptr_t)task->caption,
-                                   lines,
-                                   NULL};
-        code = program_run(arguments, &exchange, error);
+        const char *const words[] = {"gnuplot",           "-d",          "-c",  script.data, exchange.data_path,
+                                     exchange.image_path, task->format,  width, height,      task->option,
+                                     task->basis,         task->caption, lines, NULL};
+        code = gnuplot_run(words, &exchange, error);
         code = code == STATUS_OK ? image_take(exchange.image, task->format, image, error) : code;
         exchange_close(&exchange);
     }

@@ -1,5 +1,5 @@
 /* External estimates: which programs are asked, once each, and what they have said before. How a program is run stands
- * in program.c, what its output means in external_figures.c. */
+ * in estimator_program.c, what its output means in external_figures.c. */
 #include "harness/run/external_estimates.h"
 
 #include <errno.h>
@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "harness/base/regular_file.h"
+#include "harness/run/estimator_program.h"
 #include "harness/run/external_figures.h"
-#include "harness/run/program.h"
 #include "harness/run/search.h"
 #include "harness/suite/suite_external.h"
 #include "models/model_config.h"
@@ -55,12 +55,12 @@ static bool is_to_stop(void *context)
 static enum status_code words_run(struct asking *asking, const struct suite_external *external,
                                   const char *const *words, struct text *output, struct status *why)
 {
-    const struct program_request request = {.words = words,
-                                            .timeout_seconds = external->timeout_seconds,
-                                            .mask = &asking->signals->mask,
-                                            .is_to_stop = is_to_stop,
-                                            .context = asking};
-    return program_run(&request, output, why);
+    const struct estimator_call call = {.words = words,
+                                        .timeout_seconds = external->timeout_seconds,
+                                        .mask = &asking->signals->mask,
+                                        .is_to_stop = is_to_stop,
+                                        .context = asking};
+    return estimator_program_run(&call, output, why);
 }
 
 /* The first line of what the version's command prints. */
