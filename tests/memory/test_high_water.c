@@ -90,6 +90,24 @@ static void what_the_bound_refuses_changes_nothing(void **state)
     high_water_close(water);
 }
 
+/* Two segments of 20 MiB that are cached make way for one of 30: more is allocated, and less reserved. */
+static void reserved_bytes_come_before_allocated_ones(void **state)
+{
+    (void)state;
+    struct high_water *water = opened(HIGH_WATER_RESERVED, 3, 50 * MIB);
+    taken(water, 0, 20 * MIB);
+    taken(water, 1, 20 * MIB);
+    freed(water, 0);
+    freed(water, 1);
+    high_water_mark(water);
+    assert_int_equal(high_water_bytes_then(water)->free_segments, 40 * MIB);
+    taken(water, 2, 30 * MIB);
+    assert_false(high_water_raise(water));
+    assert_int_equal(high_water_bytes_then(water)->reserved, 40 * MIB);
+    assert_int_equal(high_water_slot_then(water, 2)->bytes, 0);
+    high_water_close(water);
+}
+
 static void a_sum_beyond_63_bits_is_refused(void **state)
 {
     (void)state;
@@ -160,6 +178,7 @@ int main(void)
         cmocka_unit_test(the_worked_example_holds),
         cmocka_unit_test(what_is_carried_or_grows_is_known_of_the_moment),
         cmocka_unit_test(what_the_bound_refuses_changes_nothing),
+        cmocka_unit_test(reserved_bytes_come_before_allocated_ones),
         cmocka_unit_test(a_sum_beyond_63_bits_is_refused),
         cmocka_unit_test(the_moment_is_what_a_copy_says),
     };
