@@ -159,7 +159,7 @@ static void waiting_threads_sleep(char **words)
     }
 }
 
-static enum status_code program_run(int count, char **words, enum exit_code *exit_code, struct status *error)
+static enum status_code words_run(int count, char **words, enum exit_code *exit_code, struct status *error)
 {
     if (count < 2) {
         return status_set(error, STATUS_INVALID, "a command is missing; assay --help lists them");
@@ -218,9 +218,10 @@ int main(int count, char **words)
         return EXIT_CODE_FAULT;
     }
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is told as a full disk is, and kills nothing */
+    signal(SIGCHLD, SIG_DFL); /* whoever started us may ignore it, and the kernel then keeps no child's exit code */
     enum exit_code exit_code = EXIT_CODE_PASS;
     struct status error = {0};
-    enum status_code code = program_run(count, words, &exit_code, &error);
+    enum status_code code = words_run(count, words, &exit_code, &error);
     if (code != STATUS_OK) {
         char line[STATUS_LINE_BYTES];
         if (error.line > 0) { /* as it is, for editors that jump to such a place */

@@ -223,6 +223,12 @@ static void too_few_descriptors_are_told(void **state)
 }
 
 /* A limit on the size of files is told as a full disk is; what is finished stays readable. */
+/* As under a supervisor that does not care when its children end. */
+static void an_ignored_end_of_children_costs_no_case(void **state)
+{
+    expect_shell(*state, "trap '' CHLD; exec \"$1\" run one.yaml --device host --out out --records-only --quiet", 0);
+}
+
 static void a_file_that_may_not_grow_is_told(void **state)
 {
     const struct place *place = *state;
@@ -245,6 +251,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_signal_while_plots_are_drawn_costs_no_report, place_make, place_remove),
         cmocka_unit_test_setup_teardown(what_a_folder_comes_to_is_told_where_it_differs, place_make, place_remove),
         cmocka_unit_test_setup_teardown(too_few_descriptors_are_told, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(an_ignored_end_of_children_costs_no_case, place_make, place_remove),
         cmocka_unit_test_setup_teardown(a_file_that_may_not_grow_is_told, place_make, place_remove),
         cmocka_unit_test_setup_teardown(descriptors_that_are_closed_cost_no_record, place_make, place_remove),
     };
