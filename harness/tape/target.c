@@ -15,7 +15,7 @@ enum {
     WORKSPACE_HOPPER_BYTES = 33554432,
     WORKSPACE_BYTES = 8519680,
     LINEAR_WORKSPACE_BYTES = 1048576,
-    CONVOLUTION_WORKSPACE_BYTES = 67108864 /* ours: PyTorch's is cuDNN's choice, which no formula gives */
+    CONVOLUTION_WORKSPACE_BYTES = 67108864 /* the most that ours take; what cuDNN takes: convolution_workspace.h */
 };
 
 /* Multiprocessors of H100 SXM and H200, V100, T4, A100, A40, AGX Orin, L40S, B200, B300, Thor, RTX PRO 6000 and GB10;
