@@ -1,6 +1,6 @@
 # assay: one entry for people and for CI. `make help` lists the targets, `make info` says what was detected.
 #
-# harness/*/*.c and models/*.c become libassay.a, harness/cli/*.c the program, every tests/<area>/test_*.c a test
+# harness/*/*.c and models/*/*.c become libassay.a, harness/cli/*.c the program, every tests/<area>/test_*.c a test
 # program (the other .c files of the area, and tests/support/*.c, are linked into each). Nothing is listed by hand.
 
 # `make run` and `make test` start on a bare machine, so what is missing is installed before anything is detected.
@@ -58,7 +58,7 @@ endif
 LDLIBS   := -lhwloc -ljansson -lyaml -ldl -lm -pthread $(OPENMP)
 
 # ---- sources ----
-LIB_C      := $(filter-out harness/cli/%,$(wildcard harness/*/*.c)) $(wildcard models/*.c)
+LIB_C      := $(filter-out harness/cli/%,$(wildcard harness/*/*.c)) $(wildcard models/*/*.c)
 CLI_C      := $(wildcard harness/cli/*.c)
 TEST_C     := $(wildcard tests/*/test_*.c)
 HELPER_C   := $(filter-out $(TEST_C),$(wildcard tests/*/*.c))

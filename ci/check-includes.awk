@@ -4,15 +4,20 @@
 BEGIN {
     # A folder may include folders of a lower floor and itself; folders of one floor do not know each other.
     floor["base"] = 0;   floor["kernels"] = 0
-    floor["tape"] = 1;   floor["record"] = 1;  floor["hardware"] = 1
-    floor["hub"] = 1;    floor["checkpoint"] = 1
-    floor["models"] = 2; floor["device"] = 2;  floor["report"] = 2
-    floor["suite"] = 3;  floor["memory"] = 3
-    floor["replay"] = 4
-    floor["estimate"] = 5; floor["placement"] = 5
-    floor["load"] = 6;   floor["question"] = 7
-    floor["run"] = 8
-    floor["cli"] = 9
+    floor["case"] = 1
+    floor["tape"] = 2;   floor["record"] = 2;  floor["hardware"] = 2
+    floor["hub"] = 2;    floor["checkpoint"] = 2
+    floor["models"] = 3; floor["device"] = 3;  floor["report"] = 3
+    floor["suite"] = 4;  floor["memory"] = 4
+    floor["replay"] = 5
+    floor["estimate"] = 6; floor["placement"] = 6
+    floor["load"] = 7;   floor["question"] = 8
+    floor["run"] = 9
+    floor["cli"] = 10
+
+    # The rooms of models/, from the ground up: a room includes itself and those below it.
+    room["config"] = 0; room["skeleton"] = 1; room["forward"] = 2
+    room["family"] = 3; room["workload"] = 4; room["find"] = 5
 
     # Header of an outside library -> the only place that may include it.
     door["^yaml\\.h$"] = "^harness/suite/"
@@ -24,6 +29,10 @@ BEGIN {
     door["^cmocka"] = "^tests/"
     door["^sqlite3"] = "^harness/report/"
     door["^curl/"] = "^harness/hub/"
+
+    # Models are arithmetic: files and the network are for the room that finds them.
+    finding = "^harness/(hub|checkpoint)/"
+    files = "fopen open opendir stat json_parse_file"
 
     # Calls that no file may make: they hide a shell, a size or an error.
     banned = "system popen strcpy strcat sprintf vsprintf gets strtok alloca atoi atol atof setlocale"
@@ -45,11 +54,34 @@ function folder_of(path,    part)
     return part[1] == "harness" ? part[2] : part[1]
 }
 
+# The room of a file of models/; "" outside of it.
+function room_of(path,    part)
+{
+    split(path, part, "/")
+    return part[1] == "models" ? part[2] : ""
+}
+
+function check_room(    to)
+{
+    to = room_of(target)
+    if (to in room && room[to] > room[my_room]) {
+        breach("models/" my_room " includes models/" to ", which is not below it; move what is needed down, or pass " \
+            "it in")
+    } else if (target ~ finding && my_room != "find") {
+        breach("models/" my_room " includes \"" target "\"; files and the network are for models/find alone")
+    }
+}
+
 FNR == 1 {
     in_comment = 0
+    my_room = room_of(FILENAME)
     in_tests = FILENAME ~ /^tests\//
     here = folder_of(FILENAME)
     may_print = in_tests || here == "cli"
+    if (my_room != "" && !(my_room in room)) {
+        breach("models/" my_room " is not in a room of models/; move it into one, or give the room a place in " \
+            "ci/check-includes.awk")
+    }
 }
 
 /^[ \t]*#[ \t]*include[ \t]*"/ {
@@ -64,6 +96,8 @@ FNR == 1 {
             breach("the folder " (here in floor ? there : here) " has no floor; give it one in ci/check-includes.awk")
         } else if (here != there && floor[there] >= floor[here]) {
             breach(here " includes " there ", which is not below it; move what is needed down, or pass it in")
+        } else if (here == "models") {
+            check_room()
         }
     }
     next
@@ -134,6 +168,9 @@ function look_for(code, words, after, remedy,    list, count, i)
 {
     code = code_of($0)
     look_for(code, banned, "[ \t]*\\(", "is not used here; take the bounded or direct form")
+    if (my_room != "" && my_room != "find") {
+        look_for(code, files, "[ \t]*\\(", "reads files, which is for models/find alone; take what it read")
+    }
     if (!may_print) {
         look_for(code, printing, "[ \t]*\\(", "is for harness/cli alone; return a status or fill a struct text")
         look_for(code, streams, "[^A-Za-z0-9_]", "is for harness/cli alone; take a FILE or a struct text")

@@ -1,6 +1,6 @@
 /* Safetensors index: which shard holds which tensor, {"metadata": {"total_size": N}, "weight_map": {TENSOR: SHARD}}.
  * Every shard's header is read, and the two must agree: what the map lists is in that shard, and nothing else is.
- * total_size is kept as it is claimed: it disagrees in files that load (models/checkpoint_check.h compares it). */
+ * total_size is kept as it is claimed: it disagrees in files that load (models/find/checkpoint_check.h compares it). */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

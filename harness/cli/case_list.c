@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "models/workload.h"
+#include "harness/case/workload.h"
 
 /* "8,16" is a list; "1,000" is a number that somebody wrote with a separator, and answered by who reads numbers. */
 static bool is_list(const char *value)

@@ -1,10 +1,10 @@
-/* Case options: the fields of a case as options of a command, in the words of models/workload.h. */
+/* Case options: the fields of a case as options of a command, in the words of harness/case/workload.h. */
 #ifndef ASSAY_CLI_CASE_OPTIONS_H
 #define ASSAY_CLI_CASE_OPTIONS_H
 
+#include "harness/case/workload.h"
 #include "harness/cli/command.h"
 #include "harness/suite/identity.h"
-#include "models/workload.h"
 
 /* The rows, for the table of a command that takes a case. */
 #define CASE_OPTION_ROWS                                                                                               \

@@ -7,7 +7,7 @@
 #include "harness/base/size.h"
 #include "harness/replay/peak.h"
 #include "harness/tape/target.h"
-#include "models/workload_tape.h"
+#include "models/workload/workload_tape.h"
 
 enum { ROWS_SHOWN = 30, CATEGORY_COLUMNS = 14 };
 

@@ -5,8 +5,8 @@
 #include "harness/base/json.h"
 #include "harness/base/text.h"
 #include "harness/cli/command.h"
-#include "models/model.h"
-#include "models/stored_precision.h"
+#include "models/find/model.h"
+#include "models/find/stored_precision.h"
 
 enum precision_source {
     PRECISION_GIVEN,         /* --precision */

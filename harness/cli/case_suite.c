@@ -7,8 +7,8 @@
 #include "harness/base/arena.h"
 #include "harness/base/shell_word.h"
 #include "harness/base/text.h"
+#include "harness/case/workload.h"
 #include "harness/cli/resource_path.h"
-#include "models/workload.h"
 
 /* What a value of a case may consist of: none of it means anything to YAML. */
 static bool is_plain(const char *value)

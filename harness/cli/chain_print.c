@@ -8,9 +8,9 @@
 #include "harness/cli/placed_json.h"
 #include "harness/cli/placed_lines.h"
 #include "harness/placement/plan_json.h"
-#include "models/family.h"
-#include "models/saved_layout.h"
-#include "models/workload_tape.h"
+#include "models/config/family.h"
+#include "models/find/saved_layout.h"
+#include "models/workload/workload_tape.h"
 
 enum { NUMBER_BYTES = 16 };
 

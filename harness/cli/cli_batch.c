@@ -18,7 +18,7 @@
 #include "harness/device/device.h"
 #include "harness/device/device_spec.h"
 #include "harness/run/attempts.h"
-#include "models/workload_fit.h"
+#include "models/workload/workload_fit.h"
 
 enum { START_USUAL = 128, TIMEOUT_USUAL = 600, TIMEOUT_MAXIMUM = 7 * 24 * 3600, REPEAT_MAXIMUM = 1000 };
 

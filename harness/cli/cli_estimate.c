@@ -8,7 +8,7 @@
 #include "harness/cli/parallel_options.h"
 #include "harness/cli/question_case.h"
 #include "harness/cli/resource_path.h"
-#include "models/model.h"
+#include "models/find/model.h"
 
 static const struct option_row options[] = {
     CASE_OPTION_ROWS,

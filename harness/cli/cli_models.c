@@ -10,11 +10,11 @@
 #include "harness/cli/model_notes.h"
 #include "harness/cli/output.h"
 #include "harness/cli/resource_path.h"
-#include "models/catalogue.h"
-#include "models/catalogue_names.h"
-#include "models/family.h"
-#include "models/model.h"
-#include "models/skeleton.h"
+#include "models/config/family.h"
+#include "models/find/catalogue.h"
+#include "models/find/catalogue_names.h"
+#include "models/find/model.h"
+#include "models/skeleton/skeleton.h"
 
 static const struct option_row options[] = {
     {"tensors", OPTION_FLAG, NULL, "with MODEL: every parameter and buffer, in the order of the state dict"},

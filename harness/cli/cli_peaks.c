@@ -14,7 +14,7 @@
 #include "harness/cli/question_progress.h"
 #include "harness/question/limit.h"
 #include "harness/question/peak_stage.h"
-#include "models/workload_fit.h"
+#include "models/workload/workload_fit.h"
 
 static const struct option_row options[] = {
     {"over", OPTION_LIST, "FIELD=A..B",

@@ -18,7 +18,7 @@
 #include "harness/run/run.h"
 #include "harness/suite/suite.h"
 #include "harness/tape/target.h"
-#include "models/model_shelf.h"
+#include "models/find/model_shelf.h"
 
 enum { DOCUMENT_INDENT = 2 };
 

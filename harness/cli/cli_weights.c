@@ -9,8 +9,8 @@
 #include "harness/cli/output.h"
 #include "harness/cli/resource_path.h"
 #include "harness/cli/weights_json.h"
-#include "models/family.h"
-#include "models/model_files.h"
+#include "models/config/family.h"
+#include "models/find/model_files.h"
 
 static const struct option_row options[] = {
     STRICT_OPTION_ROW,

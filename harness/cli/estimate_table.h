@@ -4,7 +4,7 @@
 
 #include "harness/base/text.h"
 #include "harness/cli/command.h"
-#include "models/model.h"
+#include "models/find/model.h"
 
 /* Prints it, as --json where that was asked for. Of a model whose config.family is NULL (model_open): what its file
  * stores, by type, and the table of that. The document has notes where there are any: else it is that of accelerate's

@@ -5,11 +5,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "harness/case/workload_alias.h"
 #include "harness/cli/device_map_file.h"
 #include "harness/cli/model_notes.h"
 #include "harness/cli/resource_path.h"
 #include "harness/load/element_cast.h"
-#include "models/workload_alias.h"
 
 static enum status_code memory_refuse(struct status *error)
 {

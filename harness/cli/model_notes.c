@@ -8,12 +8,12 @@
 
 #include "harness/base/name_table.h"
 #include "harness/base/shell_word.h"
+#include "harness/case/workload_alias.h"
 #include "harness/checkpoint/checkpoint.h"
 #include "harness/cli/output.h"
-#include "models/catalogue_names.h"
-#include "models/model_files.h"
-#include "models/workload_alias.h"
-#include "models/workload_fit.h"
+#include "models/find/catalogue_names.h"
+#include "models/find/model_files.h"
+#include "models/workload/workload_fit.h"
 
 enum status_code checkpoint_hint(const char *name, enum status_code code, struct status *error)
 {

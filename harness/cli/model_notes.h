@@ -7,7 +7,7 @@
 #include "harness/base/text.h"
 #include "harness/cli/command.h"
 #include "harness/suite/suite.h"
-#include "models/model.h"
+#include "models/find/model.h"
 
 /* For the table of a command that reads a model. */
 #define STRICT_OPTION_ROW                                                                                              \

@@ -5,8 +5,8 @@
 
 #include "harness/cli/device_map_file.h"
 #include "harness/cli/resource_path.h"
-#include "models/family.h"
-#include "models/model_files.h"
+#include "models/config/family.h"
+#include "models/find/model_files.h"
 
 /* Whether a key of a device map, or a word of --names, covers a tensor: itself, or a module above it. */
 static bool key_covers(const char *key, const char *name)

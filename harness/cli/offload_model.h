@@ -3,8 +3,8 @@
 #define ASSAY_CLI_OFFLOAD_MODEL_H
 
 #include "harness/cli/command.h"
-#include "models/model.h"
-#include "models/offload_list.h"
+#include "models/find/model.h"
+#include "models/find/offload_list.h"
 
 /* Stays where it is while it is open. */
 struct offload_model {

@@ -4,10 +4,10 @@
 #define ASSAY_CLI_PLACE_EXECUTION_H
 
 #include "harness/base/json.h"
+#include "harness/case/workload.h"
 #include "harness/cli/place_options.h"
 #include "harness/cli/placed_gpus.h"
 #include "harness/question/placed_plan.h"
-#include "models/workload.h"
 
 /* The rows of the case, for the command's table. */
 #define PLACE_CASE_ROWS                                                                                                \

@@ -3,7 +3,7 @@
 #include "harness/cli/place_execution.h"
 #include "harness/cli/placed_json.h"
 #include "harness/placement/plan_json.h"
-#include "models/family.h"
+#include "models/config/family.h"
 
 /* Of a lane, the stages that ended: where memory ran out, what stands there is of an earlier pass. */
 static struct json *stages_json(const struct placed_outcome *outcome, int place)

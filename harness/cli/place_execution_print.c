@@ -6,7 +6,7 @@
 #include "harness/cli/place_execution.h"
 #include "harness/cli/place_table.h"
 #include "harness/cli/placed_lines.h"
-#include "models/family.h"
+#include "models/config/family.h"
 
 enum { PYTHON_COLUMNS = 96 };
 

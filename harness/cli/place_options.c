@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "harness/base/nearest.h"
+#include "harness/case/workload_alias.h"
 #include "harness/cli/case_precision.h"
 #include "harness/cli/model_notes.h"
 #include "harness/cli/resource_path.h"
-#include "models/workload_alias.h"
 
 static enum status_code memory_refuse(struct status *error)
 {

@@ -4,7 +4,7 @@
 
 #include "harness/cli/command.h"
 #include "harness/placement/device_plan.h"
-#include "models/model.h"
+#include "models/find/model.h"
 
 /* Stays where it is while it is open: the skeleton points into model, and request into the lists. */
 struct place_case {

@@ -11,7 +11,7 @@
 #include "harness/question/overhead.h"
 #include "harness/suite/identity.h"
 #include "harness/tape/gpu_table.h"
-#include "models/model.h"
+#include "models/find/model.h"
 
 /* The rows of options by which a device is named. */
 #define QUESTION_DEVICE_ROWS                                                                                           \

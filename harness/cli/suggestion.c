@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "harness/base/nearest.h"
+#include "harness/case/workload.h"
 #include "harness/tape/gpu_table.h"
-#include "models/workload.h"
 
 struct synonym {
     const char *typed, *name;

@@ -8,10 +8,10 @@
 #include "harness/base/size_text.h"
 #include "harness/cli/model_notes.h"
 #include "harness/cli/resource_path.h"
-#include "models/model.h"
-#include "models/model_config.h"
-#include "models/stored_precision.h"
-#include "models/workload_tape.h"
+#include "models/find/model.h"
+#include "models/find/model_config.h"
+#include "models/find/stored_precision.h"
+#include "models/workload/workload_tape.h"
 
 static enum status_code words_read(const struct arguments *arguments, struct synth_case *synth, struct status *error)
 {

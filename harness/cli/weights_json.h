@@ -4,7 +4,7 @@
 
 #include "harness/base/json.h"
 #include "harness/checkpoint/checkpoint_groups.h"
-#include "models/model.h"
+#include "models/find/model.h"
 
 struct weights {
     struct model model; /* config and check: where is_compared */

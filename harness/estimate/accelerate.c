@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "harness/base/size.h"
+#include "harness/case/workload_alias.h"
 #include "harness/estimate/estimate.h"
 #include "harness/estimate/framework_buffers.h"
 #include "harness/estimate/rule_terms.h"
-#include "models/family.h"
-#include "models/skeleton.h"
-#include "models/workload_alias.h"
+#include "models/config/family.h"
+#include "models/skeleton/skeleton.h"
 
 static const char *const dtype_names[ACCELERATE_DTYPE_COUNT] = {"float32", "float16", "int8", "int4"};
 static const double dtype_divisors[ACCELERATE_DTYPE_COUNT] = {1, 2, 4, 8};

@@ -18,8 +18,8 @@
 #include "harness/base/json.h"
 #include "harness/base/status.h"
 #include "harness/base/text.h"
-#include "models/config.h"
-#include "models/skeleton.h"
+#include "models/config/config.h"
+#include "models/skeleton/skeleton.h"
 
 enum accelerate_rule { ACCELERATE_RULE_CURRENT, ACCELERATE_RULE_0_23, ACCELERATE_RULE_COUNT };
 

@@ -17,7 +17,7 @@
  * 85 GB that the text gives for batch 16. */
 #include "harness/base/size.h"
 #include "harness/estimate/rule_terms.h"
-#include "models/quantization.h"
+#include "models/skeleton/quantization.h"
 
 struct anatomy_rule {
     int weights, gradients, adam, adam_8bit, momentum; /* bytes per parameter; 0: no rule */

@@ -11,12 +11,12 @@
 
 #include "harness/base/json.h"
 #include "harness/base/status.h"
+#include "harness/case/workload.h"
 #include "harness/estimate/parallel.h"
 #include "harness/record/constants.h"
-#include "models/config.h"
-#include "models/skeleton.h"
-#include "models/workload.h"
-#include "models/workload_tape.h"
+#include "models/config/config.h"
+#include "models/skeleton/skeleton.h"
+#include "models/workload/workload_tape.h"
 
 struct checkpoint;
 

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "harness/base/status.h"
-#include "models/config.h"
+#include "models/config/config.h"
 
 enum { FRAMEWORK_RELEASE_CURRENT = 1000000 };
 

@@ -10,7 +10,7 @@
 
 #include "harness/base/json.h"
 #include "harness/base/status.h"
-#include "models/config.h"
+#include "models/config/config.h"
 
 struct parallel {
     int64_t data, tensor, pipeline, expert; /* degrees, each at least 1 */

@@ -13,8 +13,8 @@
 #include "harness/base/size.h"
 #include "harness/device/meta.h"
 #include "harness/estimate/replay_quantities.h"
-#include "models/family.h"
-#include "models/workload_tape.h"
+#include "models/config/family.h"
+#include "models/workload/workload_tape.h"
 
 static bool replay_applies(const struct estimate_input *input)
 {

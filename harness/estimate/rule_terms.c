@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "harness/base/size.h"
-#include "models/family.h"
+#include "models/config/family.h"
 
 int64_t rule_parameter_count(const struct skeleton *skeleton)
 {

@@ -34,9 +34,9 @@
 #include "harness/estimate/rule_terms.h"
 #include "harness/estimate/tensor_split.h"
 #include "harness/tape/quantized_states.h"
-#include "models/family.h"
-#include "models/quantized_cache.h"
-#include "models/workload_tape.h"
+#include "models/config/family.h"
+#include "models/forward/quantized_cache.h"
+#include "models/workload/workload_tape.h"
 
 enum { BEFORE_LAYERS = -1, AFTER_LAYERS = -2, FLAT_ALIGNMENT = 2 /* nccl_start_alignment_factor of DeepSpeed */ };
 

@@ -12,7 +12,7 @@
 #define ASSAY_ESTIMATE_TENSOR_SPLIT_H
 
 #include "harness/estimate/parallel.h"
-#include "models/skeleton.h"
+#include "models/skeleton/skeleton.h"
 
 struct tensor_share {
     int64_t element_count; /* 0: another rank has it */

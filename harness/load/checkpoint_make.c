@@ -1,5 +1,5 @@
-/* Checkpoint make: from a configuration to files. What the numbers are is models/initial_numbers.c's, how files are
- * written without leaving half of one checkpoint_write.c's. */
+/* Checkpoint make: from a configuration to files. What the numbers are is initial_numbers.c's, how files are written
+ * without leaving half of one checkpoint_write.c's. */
 #include "harness/load/checkpoint_make.h"
 
 #include <inttypes.h>
@@ -11,8 +11,9 @@
 #include "harness/base/clock.h"
 #include "harness/base/size.h"
 #include "harness/checkpoint/checkpoint_write.h"
-#include "models/initial_numbers.h"
-#include "models/saved_config.h"
+#include "models/family/config_reading.h"
+#include "models/find/initial_numbers.h"
+#include "models/find/saved_config.h"
 
 static const char index_name[] = "model.safetensors.index.json";
 

@@ -14,14 +14,14 @@
 #include "harness/checkpoint/checkpoint.h"
 #include "harness/checkpoint/checkpoint_folder.h"
 #include "harness/checkpoint/checkpoint_plan.h"
-#include "models/saved_layout.h"
-#include "models/skeleton.h"
+#include "models/find/saved_layout.h"
+#include "models/skeleton/skeleton.h"
 
 /* save_pretrained's own default. */
 #define CHECKPOINT_SHARD_BYTES_DEFAULT (50 * (int64_t)1000000000)
 
 struct checkpoint_recipe {
-    const char *config_path;     /* of the config.json that the checkpoint is made of (models/model_config.h); NULL: */
+    const char *config_path; /* of the config.json that the checkpoint is made of (models/find/model_config.h); NULL: */
     const struct config *config; /* instead, for a draft that is looked at and not written */
     const char *typed;           /* what the model was asked for by; MODEL#TYPE says what its type is */
     const char *name;            /* of the model, for messages */

@@ -5,7 +5,7 @@
  * lies below, the dtype of the call or else the model's own, the list of what stays float32 (for float16 alone), the
  * disk's files in the type that is stored, buffers that go to the disk with offload_buffers alone, one place for what
  * shares a storage. Ours are: names that published files have and modules have not are understood
- * (models/checkpoint_names.h), experts that are stored one by one are parts of the tensor that joins them, float8 and
+ * (checkpoint_names.h), experts that are stored one by one are parts of the tensor that joins them, float8 and
  * integers stay what they are, keys that are missing are told of, and a wrong shape is refused on the disk too.
  * docs/LOADING.md has the list. */
 #ifndef ASSAY_LOAD_LOAD_PLAN_H
@@ -16,8 +16,8 @@
 #include "harness/base/text.h"
 #include "harness/checkpoint/checkpoint.h"
 #include "harness/placement/device_map.h"
-#include "models/checkpoint_names.h"
-#include "models/skeleton.h"
+#include "models/find/checkpoint_names.h"
+#include "models/skeleton/skeleton.h"
 
 struct load_request {
     const struct checkpoint *checkpoint; /* outlives the plan, as the skeleton does */

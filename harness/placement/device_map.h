@@ -9,7 +9,7 @@
 #include "harness/base/arena.h"
 #include "harness/base/status.h"
 #include "harness/base/text.h"
-#include "models/skeleton.h"
+#include "models/skeleton/skeleton.h"
 
 enum placement_device_kind {
     PLACEMENT_GPU, /* an integer in Python */

@@ -14,7 +14,7 @@
 #include "harness/base/status.h"
 #include "harness/base/text.h"
 #include "harness/placement/device_map.h"
-#include "models/skeleton.h"
+#include "models/skeleton/skeleton.h"
 
 enum { BITS_PER_BYTE = 8, PLACEMENT_DEVICES_MAXIMUM = 256 };
 

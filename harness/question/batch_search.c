@@ -1,7 +1,7 @@
 /* Batch search: arithmetic on batches. What refuses memory, and what a batch is for, is not known here. */
 #include "harness/question/batch_search.h"
 
-#include "models/workload.h"
+#include "harness/case/workload.h"
 
 const char *const batch_zero_text = "No executable batch size found, reached zero.";
 

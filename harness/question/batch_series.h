@@ -9,10 +9,10 @@
 #define ASSAY_QUESTION_BATCH_SERIES_H
 
 #include "harness/base/json.h"
+#include "harness/case/workload.h"
 #include "harness/question/batch_cause.h"
 #include "harness/question/batch_search.h"
 #include "harness/tape/tape.h"
-#include "models/workload.h"
 
 struct batch_try {
     int64_t batch;

@@ -1,4 +1,4 @@
-/* Chain trial: how much a device needs for models that run in turn (models/workload_chain.h), and whether they run
+/* Chain trial: how much a device needs for models that run in turn (workload_chain.h), and whether they run
  * within budgets.
  *
  * A chain is a placed tape with two places, a GPU and the cpu, so that it is predicted, run and measured as one
@@ -7,7 +7,7 @@
 #define ASSAY_QUESTION_CHAIN_TRIAL_H
 
 #include "harness/question/placed_trial.h"
-#include "models/workload_chain.h"
+#include "models/workload/workload_chain.h"
 
 /* What is asked about; all of it borrowed. */
 struct chain_question {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "harness/tape/target.h"
-#include "models/workload_tape.h"
+#include "models/workload/workload_tape.h"
 
 static int64_t operand_bytes(const struct operand *operand)
 {

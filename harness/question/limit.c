@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "models/generate.h"
+#include "models/workload/generate.h"
 
 static const int64_t size_beyond = INT64_C(1) << 40;
 

@@ -14,8 +14,8 @@
 
 #include "harness/base/json.h"
 #include "harness/base/text.h"
+#include "harness/case/workload.h"
 #include "harness/record/constants.h"
-#include "models/workload.h"
 
 enum overhead_kind {
     OVERHEAD_NONE,     /* the caller's bytes are for tensors alone */

@@ -2,8 +2,8 @@
 #ifndef ASSAY_QUESTION_PLACE_REQUEST_H
 #define ASSAY_QUESTION_PLACE_REQUEST_H
 
+#include "harness/case/place_text.h"
 #include "harness/question/placed_plan.h"
-#include "models/place_text.h"
 
 /* request borrows from the other members: it stays where it is. */
 struct place_request {

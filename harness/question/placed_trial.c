@@ -8,7 +8,7 @@
 #include "harness/base/clock.h"
 #include "harness/device/bounded.h"
 #include "harness/device/meta.h"
-#include "models/workload_tape.h"
+#include "models/workload/workload_tape.h"
 
 enum { GPUS_MAXIMUM = PLACE_MAXIMUM - 2 }; /* the host and the disk have a place too */
 

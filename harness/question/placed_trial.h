@@ -1,6 +1,6 @@
 /* Placed trial: does a device map run within its budgets, and what does each device need?
  *
- * The map becomes a tape over as many places (models/placement.h), and that is replayed: on meta lanes, which predicts,
+ * The map becomes a tape over as many places (placement.h), and that is replayed: on meta lanes, which predicts,
  * and on whatever devices are given, which measures. Every lane is bounded by its budget in the same way
  * (device/bounded.h), so that both are refused at the same request. GPUs have the caching allocator, the host's memory
  * and the disk the plain one. */
@@ -10,12 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "harness/case/workload.h"
 #include "harness/placement/device_plan.h"
 #include "harness/replay/placed_replay.h"
 #include "harness/tape/target.h"
-#include "models/placement.h"
-#include "models/workload.h"
-#include "models/workload_chain.h"
+#include "models/skeleton/placement.h"
+#include "models/workload/workload_chain.h"
 
 /* Budgets in bytes; a device without one has no bound. */
 enum { BUDGET_NONE = -1 };

@@ -12,8 +12,8 @@
 #include "harness/base/size_text.h"
 #include "harness/load/checkpoint_make.h"
 #include "harness/load/element_cast.h"
-#include "models/model_config.h"
-#include "models/workload_tape.h"
+#include "models/find/model_config.h"
+#include "models/workload/workload_tape.h"
 
 struct checkpoint_case {
     struct placed_question question;

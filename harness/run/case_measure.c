@@ -12,7 +12,7 @@
 #include "harness/run/prediction.h"
 #include "harness/run/run.h"
 #include "harness/run/search_predict.h"
-#include "models/family.h"
+#include "models/config/family.h"
 
 /* The constants of the device. meta stands for any device, so that it takes whichever it is given. The parent has
  * refused those of another device already, where it could be told which device this is (constants_check.h). */

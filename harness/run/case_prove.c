@@ -9,7 +9,7 @@
 #include "harness/replay/least_memory.h"
 #include "harness/replay/replay.h"
 #include "harness/run/measuring.h"
-#include "models/workload_tape.h"
+#include "models/workload/workload_tape.h"
 
 static enum status_code tape_prepare(const struct measuring *measuring, struct tape **tape, struct status *error)
 {

@@ -2,7 +2,7 @@
 #include <malloc.h>
 
 #include "harness/run/case_kind.h"
-#include "models/workload_tape.h"
+#include "models/workload/workload_tape.h"
 
 static bool replay_applies(const struct workload *workload)
 {

@@ -16,9 +16,9 @@
 #include "harness/run/external_figures.h"
 #include "harness/run/search.h"
 #include "harness/suite/suite_external.h"
-#include "models/model_config.h"
-#include "models/model_files.h"
-#include "models/model_hub.h"
+#include "models/find/model_config.h"
+#include "models/find/model_files.h"
+#include "models/find/model_hub.h"
 
 enum { KEPT_FILE_BYTES_MAXIMUM = 64 * 1024 * 1024, VERSION_BYTES = 120, CONFIG_ROOM = PATH_MAX };
 

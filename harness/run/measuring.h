@@ -6,8 +6,8 @@
 #include "harness/run/measurement.h"
 #include "harness/run/run.h"
 #include "harness/tape/target.h"
-#include "models/model.h"
-#include "models/skeleton.h"
+#include "models/find/model.h"
+#include "models/skeleton/skeleton.h"
 
 /* All zero but job and file, until it is prepared; measuring_release after that, whatever came of it. */
 struct measuring {

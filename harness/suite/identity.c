@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "harness/base/hash.h"
-#include "models/family.h"
-#include "models/quantization.h"
+#include "models/config/family.h"
+#include "models/skeleton/quantization.h"
 
 static enum workload_field field_of(enum axis axis)
 {

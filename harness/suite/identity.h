@@ -7,8 +7,8 @@
 
 #include "harness/base/json.h"
 #include "harness/base/text.h"
-#include "models/config.h"
-#include "models/workload.h"
+#include "harness/case/workload.h"
+#include "models/config/config.h"
 
 /* In the order of the identity; lists multiply with the last one running fastest. */
 enum axis {

@@ -65,7 +65,7 @@ struct suite {
     char plan_hash[17];         /* FNV-1a of all ids in order, in hexadecimal: equal for equal lists of cases */
 };
 
-/* Reads and expands. Models are looked up through catalogue_dir (models/config.h), so a suite that names an unknown one
+/* Reads and expands. Models are looked up through catalogue_dir (catalogue.h), so a suite that names an unknown one
  * is an error here; catalogue_dir NULL: not looked up, all taken for text models. Errors are STATUS_INVALID or
  * STATUS_OVERFLOW with "FILE:LINE:COLUMN: what is wrong; what would be right". */
 enum status_code suite_read(const char *path, const char *catalogue_dir, struct suite *suite, struct status *error);

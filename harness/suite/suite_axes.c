@@ -2,10 +2,11 @@
 #include <string.h>
 
 #include "harness/base/size.h"
+#include "harness/case/workload_alias.h"
 #include "harness/suite/suite_expand.h"
-#include "models/family.h"
-#include "models/model.h"
-#include "models/workload_alias.h"
+#include "models/config/family.h"
+#include "models/family/family_table.h"
+#include "models/find/model.h"
 
 static enum status_code expansion_no_memory(const struct expansion *expansion)
 {

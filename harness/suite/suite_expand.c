@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "harness/base/array.h"
-#include "models/family.h"
+#include "models/config/family.h"
+#include "models/family/family_table.h"
 
 static const struct family *model_family(const struct expansion *expansion, const char *name, const char **kept)
 {

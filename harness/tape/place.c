@@ -1,5 +1,5 @@
 /* Places: in which memory a storage lies, and copies from one to another. Which module runs where is not decided here:
- * see models/placement.h. */
+ * see models/skeleton/placement.h. */
 #include "harness/tape/graph.h"
 
 int tape_place(struct tape *tape, int place)

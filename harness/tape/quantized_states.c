@@ -1,5 +1,5 @@
 /* Quantised keys and values: scales, codes and back, as float8 for a whole tensor and as packed integers for groups.
- * Not when that happens: that is a cache's affair (models/quantized_cache.c). */
+ * Not when that happens: that is a cache's affair (models/forward/quantized_cache.c). */
 #include "harness/tape/quantized_states.h"
 
 #include <float.h>

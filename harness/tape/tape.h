@@ -60,7 +60,7 @@ bool stage_find(const char *name, enum stage *stage); /* false where no stage ha
 /* What a storage is to the operation that kept it for its backward pass. */
 enum keep { KEEP_NOTHING, KEEP_INPUT, KEEP_OUTPUT, KEEP_STATE };
 
-/* Memories that a tape may speak of: GPUs, the host's, the disk. Which is which is models/placement.h's. */
+/* Memories that a tape may speak of: GPUs, the host's, the disk. Which is which is models/skeleton/placement.h's. */
 enum { PLACE_MAXIMUM = 18 };
 
 struct storage {

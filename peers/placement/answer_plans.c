@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "harness/placement/plan_json.h"
-#include "models/catalogue.h"
-#include "models/skeleton_builder.h"
+#include "models/find/catalogue.h"
+#include "models/skeleton/skeleton_builder.h"
 #include "tests/placement/request_line.h"
 
 struct subject {

@@ -62,7 +62,7 @@ HEADS = {"roberta": transformers.RobertaForMaskedLM, "distilbert": transformers.
          "t5": transformers.T5ForConditionalGeneration, "vit": transformers.ViTForImageClassification,
          "convnext": transformers.ConvNextForImageClassification}
 DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
-LOSS_SCALE = {"amp-float16": 1024.0}  # models/workload_tape.c
+LOSS_SCALE = {"amp-float16": 1024.0}  # models/workload/workload_tape.c
 FLOOR = {"float16": 1e-3, "bfloat16": 1e-2}
 BOUND, CANCELLED, TIMES = 1e-4, 1e-6, 2.0
 SOURCES = ("peers/pytorch/model_export.c", "tests/models/model_step.c", "tests/models/tape_machine.c")

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "harness/base/text.h"
+#include "models/find/config_file.h"
 #include "tests/models/model_step.h"
 
 enum { TEXT_BATCH = 3, TEXT_SEQ = 13, IMAGE_BATCH = 8 };

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes models/config_keys.c: the keys of a config.json that the real configuration classes know, type by type.
+"""Writes models/config/config_keys.c: the keys of a config.json that the real configuration classes know, type by type.
 
-    config_keys.py PYTHON5 PYTHON4 >models/config_keys.c
+    config_keys.py PYTHON5 PYTHON4 >models/config/config_keys.c
     config_keys.py --defaults PYTHON5 >tests/models/golden/config_defaults.jsonl
 
 PYTHON5 and PYTHON4 are interpreters that have transformers 5 and 4 (torch is not needed): aliases and defaults are those
@@ -122,7 +122,7 @@ def table(newer, older):
     common = set(newer["common"]) | set(older["common"]) | set(OLDER)
     text = f"""/* Configuration keys: what peers/transformers/config_keys.py found in the configuration classes of transformers
  * {newer["version"]} and {older["version"]}. Not to be edited by hand. */
-#include "models/config_keys.h"
+#include "models/config/config_keys.h"
 
 #include <stddef.h>
 

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "harness/estimate/accelerate.h"
-#include "models/catalogue.h"
-#include "models/skeleton.h"
+#include "models/find/catalogue.h"
+#include "models/skeleton/skeleton.h"
 
 static const struct accelerate_options today = {.transformers = "current"};
 static const struct accelerate_options split = {.transformers = "current", .splits_blocks = true};

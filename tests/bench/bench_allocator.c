@@ -7,8 +7,8 @@
 #include "harness/device/device.h"
 #include "harness/memory/allocator.h"
 #include "harness/replay/replay.h"
-#include "models/catalogue.h"
-#include "models/workload_tape.h"
+#include "models/find/catalogue.h"
+#include "models/workload/workload_tape.h"
 #include "tests/bench/bench_parts.h"
 
 enum { LIVE_COUNT = 20000, RANDOM_EVENT_COUNT = 400000 };

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "models/catalogue.h"
+#include "models/find/catalogue.h"
 #include "tests/bench/bench_parts.h"
 #include "tests/bench/process_cost.h"
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "harness/replay/replay.h"
-#include "models/catalogue.h"
-#include "models/workload_tape.h"
+#include "models/find/catalogue.h"
+#include "models/workload/workload_tape.h"
 #include "tests/bench/bench_parts.h"
 #include "tests/bench/peer_step.h"
 #include "tests/bench/step_meter.h"

@@ -78,11 +78,28 @@ static void includes_must_point_down(void **state)
     expect(includes, "harness/base/a.c", "\n#include \"harness/tape/tape.h\"\n", 1,
            "harness/base/a.c:2: base includes tape, which is not below it");
     expect(includes, "harness/suite/a.c", "#include \"harness/memory/ledger.h\"\n", 1, "suite includes memory");
-    expect(includes, "models/a.h", "#include \"harness/device/device.h\"\n", 1, "models includes device");
+    expect(includes, "models/config/a.h", "#include \"harness/device/device.h\"\n", 1, "models includes device");
     expect(includes, "harness/attic/a.c", "#include \"harness/base/text.h\"\n", 1, "attic has no floor");
     expect(includes, "harness/base/a.c", "#include \"text.h\"\n", 1, "not a path from the repository's root");
     expect(includes, "harness/tape/a.c", "#include \"harness/base/text.h\"\n#include \"harness/tape/b.h\"\n", 0, "");
     expect(includes, "tests/base/a.c", "#include \"harness/cli/command.h\"\n", 0, "");
+}
+
+static void rooms_of_models_stand_on_each_other(void **state)
+{
+    (void)state;
+    expect(includes, "models/a.c", "int x;\n", 1, "models/a.c:1: models/a.c is not in a room of models/");
+    expect(includes, "models/attic/a.c", "int x;\n", 1, "models/attic is not in a room of models/");
+    expect(includes, "models/forward/a.c", "#include \"models/family/family_table.h\"\n", 1,
+           "models/forward includes models/family, which is not below it");
+    expect(includes, "models/family/a.c", "#include \"models/forward/forward.h\"\n", 0, "");
+    expect(includes, "models/workload/a.c", "#include \"models/workload/b.h\"\n", 0, "");
+    expect(includes, "models/workload/a.c", "#include \"harness/hub/hub.h\"\n", 1,
+           "files and the network are for models/find alone");
+    expect(includes, "models/family/a.c", "#include \"harness/checkpoint/checkpoint.h\"\n", 1, "for models/find alone");
+    expect(includes, "models/config/a.c", "void f(void) { fopen(0, 0); }\n", 1, "fopen reads files");
+    expect(includes, "models/config/a.c", "void f(void) { tape_frame_open(0); }\n", 0, "");
+    expect(includes, "models/find/a.c", "#include \"harness/hub/hub.h\"\nvoid f(void) { fopen(0, 0); }\n", 0, "");
 }
 
 static void outside_libraries_have_one_door(void **state)
@@ -102,7 +119,7 @@ static void only_the_command_line_prints_and_exits(void **state)
 {
     (void)state;
     expect(includes, "harness/run/a.c", "void f(void) { exit(1); }\n", 1, "a.c:1: exit is for harness/cli alone");
-    expect(includes, "models/a.c", "\n\nvoid f(void) { printf(\"x\"); }\n", 1, "a.c:3: printf is for harness/cli");
+    expect(includes, "models/find/a.c", "\n\nvoid f(void) { printf(\"x\"); }\n", 1, "a.c:3: printf is for harness/cli");
     expect(includes, "harness/base/a.c", "int f(void) { return fflush(stdout); }\n", 1, "stdout is for harness/cli");
     expect(includes, "harness/cli/a.c", "int f(void) { return system(\"ls\"); }\n", 1, "system is not used here");
     expect(includes, "harness/base/a.c", "/* exit(1)\n * printf( */\nint x; // puts(x)\n", 0, "");
@@ -232,13 +249,10 @@ static void checks_of_nothing_do_not_pass(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(includes_must_point_down),
-        cmocka_unit_test(outside_libraries_have_one_door),
-        cmocka_unit_test(only_the_command_line_prints_and_exits),
-        cmocka_unit_test(files_and_functions_have_a_length),
-        cmocka_unit_test(lines_have_a_width),
-        cmocka_unit_test(a_name_stands_in_one_folder),
-        cmocka_unit_test(checks_of_nothing_do_not_pass),
+        cmocka_unit_test(includes_must_point_down),          cmocka_unit_test(rooms_of_models_stand_on_each_other),
+        cmocka_unit_test(outside_libraries_have_one_door),   cmocka_unit_test(only_the_command_line_prints_and_exits),
+        cmocka_unit_test(files_and_functions_have_a_length), cmocka_unit_test(lines_have_a_width),
+        cmocka_unit_test(a_name_stands_in_one_folder),       cmocka_unit_test(checks_of_nothing_do_not_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

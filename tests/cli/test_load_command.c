@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "harness/base/json.h"
+#include "models/find/config_file.h"
 #include "tests/load/checkpoint_files.h"
 #include "tests/models/model_folder.h"
 #include "tests/support/command_run.h"

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "models/catalogue.h"
-#include "models/family.h"
-#include "models/workload_tape.h"
+#include "models/config/family.h"
+#include "models/find/catalogue.h"
+#include "models/workload/workload_tape.h"
 
 static bool call_is_known(const struct tape_calls *calls, const struct tape_call *call)
 {

@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "harness/replay/placed_replay.h"
-#include "models/catalogue.h"
-#include "models/placement.h"
-#include "models/workload_tape.h"
+#include "models/find/catalogue.h"
+#include "models/skeleton/placement.h"
+#include "models/workload/workload_tape.h"
 #include "tests/models/memory_disk.h"
 #include "tests/models/remembering_device.h"
 

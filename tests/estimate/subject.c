@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "models/catalogue.h"
+#include "models/find/catalogue.h"
 
 struct subject *subject_new(const char *model, struct workload workload)
 {

@@ -10,7 +10,7 @@
 
 #include "harness/estimate/accelerate.h"
 #include "harness/estimate/framework_buffers.h"
-#include "models/catalogue.h"
+#include "models/find/catalogue.h"
 
 static struct config config_of(const char *model)
 {

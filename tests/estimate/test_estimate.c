@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "models/family.h"
+#include "models/config/family.h"
 #include "tests/estimate/subject.h"
 
 static void test_table(void **state)

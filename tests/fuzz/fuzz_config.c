@@ -1,7 +1,8 @@
 /* Fuzz target: config.json, to the skeleton. Skeletons are lists of tensors, so that those of many layers are passed
  * over. */
 #include "harness/base/json.h"
-#include "models/skeleton.h"
+#include "models/family/config_reading.h"
+#include "models/skeleton/skeleton.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { LAYERS_MAXIMUM = 64 };

@@ -1,7 +1,7 @@
 /* Fuzz target: GGUF, to its configuration and the comparison of the two. */
 #include "harness/checkpoint/checkpoint.h"
-#include "models/checkpoint_check.h"
-#include "models/gguf_family.h"
+#include "models/find/checkpoint_check.h"
+#include "models/find/gguf_family.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { LAYERS_MAXIMUM = 64 };

@@ -1,6 +1,6 @@
 /* Fuzz target: safetensors, and its index. */
 #include "harness/checkpoint/checkpoint_groups.h"
-#include "models/model.h"
+#include "models/find/model.h"
 #include "tests/fuzz/fuzz.h"
 
 /* Whatever tensors there are, they make a model or an error. */

@@ -13,8 +13,9 @@
 #include <string.h>
 
 #include "harness/base/arena.h"
-#include "models/catalogue.h"
-#include "models/skeleton.h"
+#include "models/find/catalogue.h"
+#include "models/find/config_file.h"
+#include "models/skeleton/skeleton.h"
 #include "tests/hub/hub_scene.h"
 #include "tests/support/command_run.h"
 #include "tests/support/whole_file.h"

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "models/skeleton.h"
+#include "models/skeleton/skeleton.h"
 #include "tests/models/model_folder.h"
 
 struct files_request {

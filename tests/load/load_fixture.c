@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "harness/kernels/convert.h"
+#include "models/find/config_file.h"
 #include "tests/support/device_use.h"
 #include "tests/support/scratch_folder.h"
 

@@ -16,6 +16,7 @@
 #include "harness/load/element_cast.h"
 #include "harness/load/load_files.h"
 #include "harness/load/load_plan.h"
+#include "models/find/config_file.h"
 #include "tests/load/checkpoint_files.h"
 #include "tests/support/scratch_folder.h"
 

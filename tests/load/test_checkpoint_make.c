@@ -15,6 +15,7 @@
 #include "harness/load/checkpoint_make.h"
 #include "harness/load/load_files.h"
 #include "harness/load/load_plan.h"
+#include "models/find/config_file.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/whole_file.h"
 

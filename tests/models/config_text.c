@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "models/find/config_file.h"
 #include "tests/support/scratch_file.h"
 
 enum status_code text_read(const char *text, struct config *config, struct status *error)

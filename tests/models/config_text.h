@@ -3,7 +3,7 @@
 #ifndef ASSAY_TESTS_MODELS_CONFIG_TEXT_H
 #define ASSAY_TESTS_MODELS_CONFIG_TEXT_H
 
-#include "models/config.h"
+#include "models/config/config.h"
 
 /* A configuration of the name "test" from the text, written into the scratch file. */
 enum status_code text_read(const char *text, struct config *config, struct status *error);

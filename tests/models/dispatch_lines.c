@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "models/catalogue.h"
+#include "models/find/catalogue.h"
 #include "tests/models/shadow_lines.h"
 
 enum { ENTRIES_MAXIMUM = 256 };

@@ -4,8 +4,8 @@
 #define ASSAY_TESTS_MODELS_DISPATCH_LINES_H
 
 #include "harness/base/json.h"
-#include "models/placement.h"
-#include "models/workload_tape.h"
+#include "models/skeleton/placement.h"
+#include "models/workload/workload_tape.h"
 
 enum { GPU0, GPU1, CPU, DISK, PLACES };
 

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "harness/base/text.h"
+#include "models/find/config_file.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/whole_file.h"
 

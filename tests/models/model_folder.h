@@ -2,7 +2,7 @@
 #ifndef ASSAY_TESTS_MODELS_MODEL_FOLDER_H
 #define ASSAY_TESTS_MODELS_MODEL_FOLDER_H
 
-#include "models/skeleton.h"
+#include "models/skeleton/skeleton.h"
 
 enum edit_kind { EDIT_DROP, EDIT_NAME, EDIT_DTYPE, EDIT_FIRST_SIZE, EDIT_ADD, EDIT_TIED, EDIT_PREFIX };
 

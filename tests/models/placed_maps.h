@@ -2,7 +2,7 @@
 #ifndef ASSAY_TESTS_MODELS_PLACED_MAPS_H
 #define ASSAY_TESTS_MODELS_PLACED_MAPS_H
 
-#include "models/placement.h"
+#include "models/skeleton/placement.h"
 
 enum { GPU0, GPU1, CPU, DISK, PLACES };
 

@@ -3,7 +3,7 @@
 #ifndef ASSAY_TESTS_MODELS_SEQUENCE_CASES_H
 #define ASSAY_TESTS_MODELS_SEQUENCE_CASES_H
 
-#include "models/workload.h"
+#include "harness/case/workload.h"
 
 enum { SEQUENCE_CASES_MAXIMUM = 2048 };
 

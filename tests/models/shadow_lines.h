@@ -3,8 +3,8 @@
 #define ASSAY_TESTS_MODELS_SHADOW_LINES_H
 
 #include "harness/base/json.h"
+#include "harness/case/workload.h"
 #include "harness/tape/tape.h"
-#include "models/workload.h"
 
 /* Live requested bytes without workspaces and scratch, which the shadow cannot see; of a stage that occurs several
  * times the last counts. */

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "harness/kernels/convert.h"
+#include "models/find/config_file.h"
 
 static void require(enum status_code code, const struct status *error)
 {

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "harness/device/device.h"
-#include "models/workload_tape.h"
+#include "models/workload/workload_tape.h"
 
 struct tape_machine {
     struct config config;

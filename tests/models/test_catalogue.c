@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "models/catalogue.h"
-#include "models/catalogue_names.h"
-#include "models/skeleton.h"
+#include "models/find/catalogue.h"
+#include "models/find/catalogue_names.h"
+#include "models/skeleton/skeleton.h"
 
 static const char folder[] = "models/catalogue";
 

@@ -10,9 +10,9 @@
 #include <cmocka.h>
 
 #include "harness/base/size.h"
-#include "models/catalogue.h"
-#include "models/family.h"
-#include "models/model.h"
+#include "models/config/family.h"
+#include "models/find/catalogue.h"
+#include "models/find/model.h"
 #include "tests/models/model_folder.h"
 
 static const struct model_places places = {.catalogue_dir = "models/catalogue"};

@@ -10,10 +10,12 @@
 
 #include <cmocka.h>
 
-#include "models/config.h"
-#include "models/family.h"
-#include "models/model.h"
-#include "models/skeleton.h"
+#include "models/config/config.h"
+#include "models/config/family.h"
+#include "models/family/family_table.h"
+#include "models/find/config_file.h"
+#include "models/find/model.h"
+#include "models/skeleton/skeleton.h"
 #include "tests/models/config_text.h"
 #include "tests/support/scratch_file.h"
 #include "tests/support/status_said.h"

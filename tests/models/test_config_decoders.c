@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "models/config.h"
-#include "models/family.h"
+#include "models/config/config.h"
+#include "models/config/family.h"
 #include "tests/models/config_text.h"
 #include "tests/support/scratch_file.h"
 

@@ -12,8 +12,9 @@
 #include <cmocka.h>
 
 #include "harness/estimate/accelerate.h"
-#include "models/config.h"
-#include "models/skeleton.h"
+#include "models/config/config.h"
+#include "models/find/config_file.h"
+#include "models/skeleton/skeleton.h"
 #include "tests/support/scratch_file.h"
 #include "tests/support/status_said.h"
 

@@ -11,9 +11,10 @@
 #include <cmocka.h>
 
 #include "harness/base/json.h"
-#include "models/catalogue.h"
-#include "models/config_keys.h"
-#include "models/family.h"
+#include "models/config/config_keys.h"
+#include "models/config/family.h"
+#include "models/family/family_table.h"
+#include "models/find/catalogue.h"
 #include "tests/models/config_text.h"
 #include "tests/support/scratch_file.h"
 

@@ -13,7 +13,7 @@
 #include "harness/base/json.h"
 #include "harness/kernels/convert.h"
 #include "harness/kernels/kernel_host.h"
-#include "models/catalogue.h"
+#include "models/find/catalogue.h"
 #include "tests/models/shadow_lines.h"
 #include "tests/models/tiny_weights.h"
 

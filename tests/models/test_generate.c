@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "harness/base/json.h"
-#include "models/catalogue.h"
-#include "models/generate.h"
+#include "models/find/catalogue.h"
+#include "models/workload/generate.h"
 #include "tests/models/tiny_weights.h"
 
 static const char tokens_path[] = "peers/pytorch/tiny_tokens.json";

@@ -10,10 +10,10 @@
 #include <cmocka.h>
 
 #include "harness/base/json.h"
-#include "models/catalogue.h"
-#include "models/family.h"
-#include "models/gguf_family.h"
-#include "models/model.h"
+#include "models/config/family.h"
+#include "models/find/catalogue.h"
+#include "models/find/gguf_family.h"
+#include "models/find/model.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/status_said.h"
 

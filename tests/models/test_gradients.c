@@ -13,7 +13,7 @@
 #include <math.h>
 
 #include "harness/base/json.h"
-#include "models/family.h"
+#include "models/config/family.h"
 #include "tests/models/tiny_weights.h"
 
 static const char *const families[] = {"bert",

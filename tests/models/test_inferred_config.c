@@ -12,10 +12,11 @@
 
 #include <cmocka.h>
 
-#include "models/catalogue.h"
-#include "models/experts.h"
-#include "models/family.h"
-#include "models/model.h"
+#include "models/config/family.h"
+#include "models/find/catalogue.h"
+#include "models/find/config_file.h"
+#include "models/find/model.h"
+#include "models/forward/experts.h"
 #include "tests/models/model_folder.h"
 #include "tests/models/shadow_lines.h"
 

@@ -12,8 +12,8 @@
 
 #include "harness/device/meta.h"
 #include "harness/replay/replay.h"
-#include "models/catalogue.h"
-#include "models/workload_tape.h"
+#include "models/find/catalogue.h"
+#include "models/workload/workload_tape.h"
 
 struct generation {
     const char *model;

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "harness/base/json.h"
+#include "models/find/config_file.h"
 #include "tests/models/tiny_weights.h"
 
 static const char peer_path[] = "peers/pytorch/tiny_lora.json";

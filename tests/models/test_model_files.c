@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "models/model_files.h"
+#include "models/find/model_files.h"
 #include "tests/support/scratch_folder.h"
 
 static char folder[40];

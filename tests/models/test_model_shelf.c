@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "models/model_shelf.h"
+#include "models/find/model_shelf.h"
 
 static const struct model_places places = {.catalogue_dir = "models/catalogue"};
 

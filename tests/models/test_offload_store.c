@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "harness/replay/offload_store.h"
-#include "models/catalogue.h"
-#include "models/placement.h"
-#include "models/workload_tape.h"
+#include "models/find/catalogue.h"
+#include "models/skeleton/placement.h"
+#include "models/workload/workload_tape.h"
 #include "tests/support/scratch_folder.h"
 
 enum { GPU0, CPU, DISK, PLACES, KEPT_MAXIMUM = 32 };

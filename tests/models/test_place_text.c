@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "models/place_text.h"
+#include "harness/case/place_text.h"
 
 /* "balanced 0=300000000 cpu=1000000000 buffers" */
 static void place_words(const struct place_text *place, char words[256])

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "models/family.h"
+#include "models/config/family.h"
 #include "tests/models/dispatch_lines.h"
 #include "tests/models/shadow_lines.h"
 

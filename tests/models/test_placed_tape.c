@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "harness/replay/placed_replay.h"
-#include "models/catalogue.h"
-#include "models/family.h"
-#include "models/placement.h"
-#include "models/workload_tape.h"
+#include "models/config/family.h"
+#include "models/find/catalogue.h"
+#include "models/skeleton/placement.h"
+#include "models/workload/workload_tape.h"
 #include "tests/models/memory_disk.h"
 #include "tests/models/placed_maps.h"
 #include "tests/models/remembering_device.h"

@@ -12,9 +12,10 @@
 #include <cmocka.h>
 
 #include "harness/base/json.h"
-#include "models/catalogue.h"
-#include "models/family.h"
-#include "models/workload_tape.h"
+#include "models/config/family.h"
+#include "models/find/catalogue.h"
+#include "models/find/config_file.h"
+#include "models/workload/workload_tape.h"
 
 enum { EVENTS_MAXIMUM = 4096, IDENTITIES_MAXIMUM = 8192 };
 

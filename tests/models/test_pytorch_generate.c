@@ -13,8 +13,9 @@
 
 #include <cmocka.h>
 
-#include "models/catalogue.h"
-#include "models/workload_tape.h"
+#include "models/find/catalogue.h"
+#include "models/find/config_file.h"
+#include "models/workload/workload_tape.h"
 #include "tests/models/shadow_lines.h"
 
 #define SHADOW_PATH "peers/pytorch/shadow-generate-torch-2.11.0-transformers-5.23.0"

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "models/catalogue.h"
+#include "models/find/catalogue.h"
 #include "tests/models/shadow_lines.h"
 #include "tests/support/modelled.h"
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "models/quantization.h"
+#include "models/skeleton/quantization.h"
 #include "tests/models/tiny_weights.h"
 
 static const char *const families[] = {"bert", "gpt2", "llama-gqa", "qwen2"};

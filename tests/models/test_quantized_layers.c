@@ -11,10 +11,11 @@
 
 #include <cmocka.h>
 
-#include "models/catalogue.h"
-#include "models/forward.h"
-#include "models/quantization.h"
-#include "models/workload_tape.h"
+#include "models/find/catalogue.h"
+#include "models/find/config_file.h"
+#include "models/forward/forward.h"
+#include "models/skeleton/quantization.h"
+#include "models/workload/workload_tape.h"
 #include "tests/models/shadow_lines.h"
 
 static const char layers_path[] = "peers/pytorch/quantized_layers.jsonl";

@@ -12,7 +12,8 @@
 
 #include "harness/base/json.h"
 #include "harness/kernels/kernel_host.h"
-#include "models/workload_tape.h"
+#include "models/find/config_file.h"
+#include "models/workload/workload_tape.h"
 #include "tests/support/whole_file.h"
 
 static const char stored_path[] = "peers/quantization/stored.jsonl";

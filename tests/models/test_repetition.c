@@ -15,8 +15,8 @@
 #include "harness/replay/moment.h"
 #include "harness/replay/peak.h"
 #include "harness/replay/replay.h"
-#include "models/catalogue.h"
-#include "models/workload_tape.h"
+#include "models/find/catalogue.h"
+#include "models/workload/workload_tape.h"
 
 /* -- two tapes of one case */
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "models/model.h"
+#include "models/find/model.h"
 #include "tests/models/model_folder.h"
 #include "tests/models/shadow_lines.h"
 

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "harness/base/size_text.h"
-#include "models/catalogue.h"
-#include "models/saved_layout.h"
+#include "models/find/catalogue.h"
+#include "models/find/saved_layout.h"
 #include "tests/models/shadow_lines.h"
 
 /* A model of the catalogue, laid out and dealt out. */

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "models/catalogue.h"
-#include "models/skeleton.h"
+#include "models/find/catalogue.h"
+#include "models/skeleton/skeleton.h"
 #include "tests/models/config_text.h"
 #include "tests/support/scratch_file.h"
 

@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "models/catalogue.h"
-#include "models/family.h"
-#include "models/workload_tape.h"
+#include "models/config/family.h"
+#include "models/find/catalogue.h"
+#include "models/workload/workload_tape.h"
 
 static const char *const tiny[] = {"tiny-bert",  "tiny-gpt2",    "tiny-llama",  "tiny-mistral",
                                    "tiny-qwen2", "tiny-vit",     "tiny-resnet", "tiny-resnet-bottleneck",

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "models/workload.h"
+#include "harness/case/workload.h"
 
 static void test_defaults(void **state)
 {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "models/workload.h"
+#include "harness/case/workload.h"
 
 static void what_others_call_a_value_is_that_value(void **state)
 {

@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "harness/replay/placed_replay.h"
-#include "models/catalogue.h"
-#include "models/workload_chain.h"
-#include "models/workload_tape.h"
+#include "models/find/catalogue.h"
+#include "models/workload/workload_chain.h"
+#include "models/workload/workload_tape.h"
 #include "tests/models/remembering_device.h"
 #include "tests/models/shadow_lines.h"
 

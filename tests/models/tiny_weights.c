@@ -1,7 +1,7 @@
 /* Weights and inputs of tiny models that real PyTorch was given too. Not the figures that it got: the tests read
  * them. */
 #include "tests/models/tiny_weights.h"
-#include "models/family.h"
+#include "models/config/family.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -10,7 +10,7 @@
 #define ASSAY_TESTS_PLACEMENT_REQUEST_LINE_H
 
 #include "harness/placement/device_plan.h"
-#include "models/skeleton_builder.h"
+#include "models/skeleton/skeleton_builder.h"
 
 enum { REQUEST_BUDGETS_MAXIMUM = 16, REQUEST_CLASSES_MAXIMUM = 8, REQUEST_SPECIALS_MAXIMUM = 8 };
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "models/catalogue.h"
+#include "models/find/catalogue.h"
 #include "tests/placement/request_line.h"
 
 struct subject {

@@ -3,7 +3,7 @@
 #define ASSAY_TESTS_PLACEMENT_TOY_MODEL_H
 
 #include "harness/placement/device_plan.h"
-#include "models/skeleton_builder.h"
+#include "models/skeleton/skeleton_builder.h"
 
 struct toy_model {
     struct config config;

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "models/catalogue.h"
-#include "models/workload_tape.h"
+#include "models/find/catalogue.h"
+#include "models/workload/workload_tape.h"
 
 void placed_scene_open(struct placed_scene *scene, const char *model, const char *precision)
 {

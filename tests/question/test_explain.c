@@ -15,8 +15,8 @@
 #include "harness/question/trial.h"
 #include "harness/replay/replay.h"
 #include "harness/tape/target.h"
-#include "models/catalogue.h"
-#include "models/family.h"
+#include "models/config/family.h"
+#include "models/find/catalogue.h"
 #include "tests/question/trial_scene.h"
 #include "tests/support/device_use.h"
 

@@ -9,7 +9,7 @@
 
 #include "harness/replay/least_memory.h"
 #include "harness/tape/target.h"
-#include "models/workload_tape.h"
+#include "models/workload/workload_tape.h"
 #include "tests/question/trial_scene.h"
 
 enum { STEP = LEAST_MEMORY_STEP_BYTES };

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "harness/question/limit.h"
-#include "models/generate.h"
+#include "models/workload/generate.h"
 #include "tests/question/trial_scene.h"
 
 struct limit_case {

@@ -12,7 +12,7 @@
 #include "harness/question/limit.h"
 #include "harness/replay/replay.h"
 #include "harness/tape/target.h"
-#include "models/catalogue.h"
+#include "models/find/catalogue.h"
 #include "tests/support/device_use.h"
 
 void trial_scene_open(struct trial_scene *scene, const char *model, const struct workload *workload, const char *target)

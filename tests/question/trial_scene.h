@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "harness/estimate/estimate.h"
-#include "models/config.h"
-#include "models/skeleton.h"
+#include "models/config/config.h"
+#include "models/skeleton/skeleton.h"
 
 /* Stays where it is while it is open: input points into it. */
 struct trial_scene {

@@ -14,7 +14,8 @@
 #include "harness/device/fault.h"
 #include "harness/device/host.h"
 #include "harness/run/measurement.h"
-#include "models/family.h"
+#include "models/config/family.h"
+#include "models/family/family_table.h"
 #include "tests/support/modelled.h"
 
 static void object_send(int file, struct json *object)

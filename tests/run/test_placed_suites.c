@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "models/place_text.h"
+#include "harness/case/place_text.h"
 #include "tests/run/run_scene.h"
 #include "tests/support/command_run.h"
 

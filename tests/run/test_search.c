@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "harness/run/prediction.h"
-#include "models/model.h"
-#include "models/skeleton.h"
+#include "models/find/model.h"
+#include "models/skeleton/skeleton.h"
 #include "tests/run/search_scene.h"
 
 /* -- what is found, and what was predicted */

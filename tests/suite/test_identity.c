@@ -11,7 +11,8 @@
 #include "harness/base/json.h"
 #include "harness/base/text.h"
 #include "harness/suite/suite.h"
-#include "models/family.h"
+#include "models/config/family.h"
+#include "models/family/family_table.h"
 #include "tests/suite/suite_text.h"
 
 /* It changes results, so it is part of what a case is; only float32 has anything to round. */

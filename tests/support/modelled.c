@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "models/catalogue.h"
+#include "models/find/catalogue.h"
 
 enum status_code modelled_open(struct modelled *modelled, const char *model, const struct workload *workload,
                                const char *target_name, struct status *error)

@@ -2,9 +2,9 @@
 #ifndef ASSAY_TESTS_SUPPORT_MODELLED_H
 #define ASSAY_TESTS_SUPPORT_MODELLED_H
 
-#include "models/config.h"
-#include "models/skeleton.h"
-#include "models/workload_tape.h"
+#include "models/config/config.h"
+#include "models/skeleton/skeleton.h"
+#include "models/workload/workload_tape.h"
 
 /* Held together because the tape borrows the skeleton's labels. All zero is an empty one, which may be closed. */
 struct modelled {

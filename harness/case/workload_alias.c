@@ -1,0 +1,145 @@
+/* Workload aliases: the table. A word stands here where those who write it mean one value; "amp" and "mixed" may be
+ * two, and are refused. */
+#include "harness/case/workload_alias.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <strings.h>
+
+static const struct {
+    enum workload_field field;
+    const char *alias, *name;
+} rows[] = {
+    {FIELD_MODE, "loading", "load"},
+    {FIELD_MODE, "inference", "infer"},
+    {FIELD_MODE, "forward", "infer"},
+    {FIELD_MODE, "predict", "infer"},
+    {FIELD_MODE, "prefill", "infer"},
+    {FIELD_MODE, "generation", "generate"},
+    {FIELD_MODE, "decode", "generate"},
+    {FIELD_MODE, "decoding", "generate"},
+    {FIELD_MODE, "training", "train"},
+    {FIELD_MODE, "finetune", "train"},
+    {FIELD_MODE, "fine-tune", "train"},
+    {FIELD_MODE, "finetuning", "train"},
+    {FIELD_MODE, "fine-tuning", "train"},
+    {FIELD_PRECISION, "fp32", "float32"},
+    {FIELD_PRECISION, "f32", "float32"},
+    {FIELD_PRECISION, "float", "float32"},
+    {FIELD_PRECISION, "full", "float32"},
+    {FIELD_PRECISION, "32", "float32"},
+    {FIELD_PRECISION, "fp16", "float16"},
+    {FIELD_PRECISION, "f16", "float16"},
+    {FIELD_PRECISION, "half", "float16"},
+    {FIELD_PRECISION, "bf16", "bfloat16"},
+    {FIELD_PRECISION, "bfloat", "bfloat16"},
+    {FIELD_PRECISION, "brain", "bfloat16"},
+    {FIELD_PRECISION, "amp-fp16", "amp-float16"},
+    {FIELD_PRECISION, "amp-half", "amp-float16"},
+    {FIELD_PRECISION, "16-mixed", "amp-float16"},
+    {FIELD_PRECISION, "fp16-mixed", "amp-float16"},
+    {FIELD_PRECISION, "mixed-fp16", "amp-float16"},
+    {FIELD_PRECISION, "amp-bf16", "amp-bfloat16"},
+    {FIELD_PRECISION, "bf16-mixed", "amp-bfloat16"},
+    {FIELD_PRECISION, "mixed-bf16", "amp-bfloat16"},
+    {FIELD_PRECISION, "8bit", "int8"},
+    {FIELD_PRECISION, "8-bit", "int8"},
+    {FIELD_PRECISION, "i8", "int8"},
+    {FIELD_PRECISION, "llm.int8", "int8"},
+    {FIELD_PRECISION, "4bit", "int4"},
+    {FIELD_PRECISION, "4-bit", "int4"},
+    {FIELD_PRECISION, "nf4", "int4"},
+    {FIELD_PRECISION, "i4", "int4"},
+    {FIELD_PRECISION, "float8", "fp8"},
+    {FIELD_PRECISION, "f8", "fp8"},
+    {FIELD_PRECISION, "float8-e4m3fn", "fp8"},
+    {FIELD_PRECISION, "e4m3", "fp8"},
+    {FIELD_CACHE_DTYPE, "8bit", "fp8"},
+    {FIELD_CACHE_DTYPE, "float8", "fp8"},
+    {FIELD_CACHE_DTYPE, "4bit", "int4"},
+    {FIELD_CACHE_DTYPE, "2bit", "int2"},
+    {FIELD_CACHE, "dynamiccache", "dynamic"},
+    {FIELD_CACHE, "staticcache", "static"},
+    {FIELD_ATTENTION, "flash-attention-2", "sdpa"},
+    {FIELD_ATTENTION, "flash-attention", "sdpa"},
+    {FIELD_ATTENTION, "flash-attn-2", "sdpa"},
+    {FIELD_ATTENTION, "flash-attn", "sdpa"},
+    {FIELD_ATTENTION, "flash", "sdpa"},
+    {FIELD_ATTENTION, "flash2", "sdpa"},
+    {FIELD_ATTENTION, "fa2", "sdpa"},
+    /* The class without further words takes its foreach form on a GPU; transformers' adamw_torch is that class. */
+    {FIELD_OPTIMIZER, "adam", "adam-foreach"},
+    {FIELD_OPTIMIZER, "adamw", "adamw-foreach"},
+    {FIELD_OPTIMIZER, "adamw-torch", "adamw-foreach"},
+    {FIELD_OPTIMIZER, "adamw-torch-fused", "adamw-fused"},
+    {FIELD_OPTIMIZER, "8bit", "adam-8bit"},
+    {FIELD_OPTIMIZER, "adam8bit", "adam-8bit"},
+    {FIELD_OPTIMIZER, "adamw8bit", "adam-8bit"},
+    {FIELD_OPTIMIZER, "adamw-8bit", "adam-8bit"},
+    {FIELD_OPTIMIZER, "adamw-bnb-8bit", "adam-8bit"},
+    {FIELD_OPTIMIZER, "momentum", "sgd-momentum"},
+    {FIELD_LOSS, "liger", "fused"},
+    {FIELD_LORA_TARGETS, "all-linear", "linear"},
+    {FIELD_HEAD, "causal-lm", "lm"},
+    {FIELD_HEAD, "none", "bare"},
+};
+
+/* Words that people know and that name no one value: what they mean is not modelled, or may be two. */
+static const struct {
+    enum workload_field field;
+    const char *word, *remedy;
+} refused[] = {
+    {FIELD_PRECISION, "amp", "it may be two precisions; write amp-float16 or amp-bfloat16"},
+    {FIELD_PRECISION, "autocast", "it may be two precisions; write amp-float16 or amp-bfloat16"},
+    {FIELD_PRECISION, "mixed", "it may be two precisions; write amp-float16 or amp-bfloat16"},
+    {FIELD_PRECISION, "16", "it may be two precisions; write float16 or bfloat16"},
+    {FIELD_PRECISION, "16bit", "it may be two precisions; write float16 or bfloat16"},
+    {FIELD_PRECISION, "16-bit", "it may be two precisions; write float16 or bfloat16"},
+    {FIELD_OPTIMIZER, "sgd",
+     "plain SGD (torch.optim.SGD without momentum) is not modelled; write sgd-momentum for SGD with momentum"},
+};
+
+static char plain(char letter)
+{
+    return letter == '_' ? '-' : (char)tolower((unsigned char)letter);
+}
+
+static bool same(const char *a, const char *b)
+{
+    while (*a != '\0' && plain(*a) == plain(*b)) {
+        a++;
+        b++;
+    }
+    return *a == *b;
+}
+
+const char *workload_word_remedy(enum workload_field field, const char *text)
+{
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        if (refused[i].field == field && same(refused[i].word, text)) {
+            return refused[i].remedy;
+        }
+    }
+    return NULL;
+}
+
+const char *workload_alias(enum workload_field field, const char *text)
+{
+    const char *bare = strncasecmp(text, "torch.", 6) == 0 ? text + 6 : text;
+    if (workload_field_kind(field) == FIELD_KIND_COUNT || workload_field_kind(field) == FIELD_KIND_TEXT) {
+        return text;
+    }
+    for (int64_t value = 0; workload_field_name(field, value) != NULL; value++) {
+        if (same(workload_field_name(field, value), bare)) {
+            return workload_field_name(field, value);
+        }
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].field == field && same(rows[i].alias, bare)) {
+            return rows[i].name;
+        }
+    }
+    return text;
+}

@@ -1,0 +1,10 @@
+/* Configuration file: a config.json on the disk becomes a struct config. */
+#ifndef ASSAY_FIND_CONFIG_FILE_H
+#define ASSAY_FIND_CONFIG_FILE_H
+
+#include "models/config/config.h"
+
+/* As config_of_json, from a file of at most 4 MiB. STATUS_IO if it cannot be read. */
+enum status_code config_read(const char *path, const char *name, struct config *config, struct status *error);
+
+#endif

@@ -1,0 +1,19 @@
+/* ALiBi: biases of attention by distance, head by head. They depend on the key alone, because softmax does not feel
+ * what a whole row has in common.
+ *
+ * Slopes of n heads, n a power of two: 2^(-8 i / n) for i = 1 .. n; of other numbers those of the next lower power of
+ * two n, then every second one of 2 n. 16 heads: 2^-0.5, 2^-1, ..., 2^-8. */
+#ifndef ASSAY_FORWARD_ALIBI_H
+#define ASSAY_FORWARD_ALIBI_H
+
+#include "models/forward/forward.h"
+
+/* The slope of a head, counted from 0. */
+double alibi_slope(int64_t head, int64_t head_count);
+
+/* Slope times position of the key, [B * heads, 1, T] in dtype, T all keys there are room for. Made in the dtype `made`;
+ * by_row: of a mask of ones where none is given, so that each row of the batch has positions of its own. The slopes
+ * stay with the open frame. */
+struct value *alibi_biases(const struct forward *forward, enum dtype made, enum dtype dtype, bool by_row);
+
+#endif

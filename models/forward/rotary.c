@@ -1,0 +1,97 @@
+/* Rotary position embeddings, operation by operation as modeling_llama writes them. Not the fused form of libraries. */
+#include "models/forward/rotary.h"
+
+#include <stdio.h>
+
+#include "models/forward/module_visit.h"
+
+void rotary_buffers(struct skeleton_builder *builder, const char *name, int64_t dim, double theta)
+{
+    const struct buffer_kind frequencies = {
+        .dtype = DTYPE_FLOAT32, .keeps_dtype = true, .initial = INITIAL_INVERSE_FREQUENCY, .constant = theta};
+    const int64_t half[] = {dim / 2};
+    char path[64];
+    snprintf(path, sizeof path, "%sinv_freq", name);
+    builder_buffer(builder, path, &frequencies, 1, half);
+    snprintf(path, sizeof path, "%soriginal_inv_freq", name);
+    builder_buffer(builder, path, &frequencies, 1, half);
+}
+
+/* cat(-x2, x1) of the two halves of the last dimension. */
+static struct value *rotate_half(struct tape *tape, struct value *x)
+{
+    int frame = tape_frame_open(tape);
+    int64_t half = value_size(x, -1) / 2;
+    struct value *first = tape_slice(tape, x, -1, 0, half);
+    struct value *second = tape_slice(tape, x, -1, half, half);
+    struct value *negative = tape_scale(tape, second, -1.0);
+    return tape_frame_close(tape, frame, tape_concatenate(tape, negative, first, -1));
+}
+
+struct value *rotary_turn(const struct forward_layer *layer, struct value *x)
+{
+    struct tape *tape = layer->forward->tape;
+    int frame = tape_frame_open(tape);
+    struct value *straight = tape_multiply(tape, x, layer->cosine);
+    struct value *turned = rotate_half(tape, x);
+    value_rebind(tape, &turned, tape_multiply(tape, turned, layer->sine));
+    return tape_frame_close(tape, frame, tape_add(tape, straight, turned));
+}
+
+struct value *rotary_turn_first(const struct forward_layer *layer, struct value *x)
+{
+    struct tape *tape = layer->forward->tape;
+    int64_t dim = value_size(layer->cosine, -1);
+    if (dim == value_size(x, -1)) {
+        return rotary_turn(layer, x);
+    }
+    int frame = tape_frame_open(tape);
+    return tape_frame_close(tape, frame, rotary_turn(layer, tape_slice(tape, x, -1, 0, dim)));
+}
+
+struct value *rotary_join(const struct forward_layer *layer, struct value *turned, struct value *x)
+{
+    struct tape *tape = layer->forward->tape;
+    int frame = tape_frame_open(tape);
+    int64_t dim = value_size(turned, -1);
+    struct value *passing = tape_slice(tape, x, -1, dim, value_size(x, -1) - dim);
+    return tape_frame_close(tape, frame, tape_concatenate(tape, turned, passing, -1));
+}
+
+void rotary_make(struct forward_layer *layer, const char *root, const char *buffer, struct value *like,
+                 struct value *positions)
+{
+    const struct forward *f = layer->forward;
+    struct tape *tape = f->tape;
+    bool gradients = tape_gradients_enabled(tape);
+    tape_gradients(tape, false);
+    char module[64];
+    snprintf(module, sizeof module, "%srotary_emb", root);
+    struct module_visit visit = module_enter(f, module);
+    int frame = tape_frame_open(tape);
+    module_argument(f, visit, like); /* it goes along as an argument: its dtype is what is wanted of it */
+    positions = module_argument(f, visit, positions);
+    int64_t batch = value_size(positions, 0);
+    int64_t column[] = {batch, value_size(f->ids, 1), 1};
+    struct value *places = tape_cast(tape, tape_reshape(tape, positions, 3, column), DTYPE_FLOAT32);
+    struct value *angles = tape_multiply(tape, places, forward_tensor(f, "%s%s", root, buffer));
+    tape_drop(tape, places);
+    struct value *both = tape_concatenate(tape, angles, angles, -1);
+    struct value *cosine = tape_cosine(tape, both, 1.0);
+    value_rebind(tape, &cosine, tape_scale(tape, cosine, 1.0));
+    struct value *sine = tape_sine(tape, both, 1.0);
+    value_rebind(tape, &sine, tape_scale(tape, sine, 1.0));
+    layer->cosine = tape_hold(tape, tape_cast(tape, cosine, value_dtype(like)));
+    layer->sine = tape_hold(tape, tape_cast(tape, sine, value_dtype(like)));
+    tape_frame_close(tape, frame, NULL);
+    module_leave(f, visit, NULL);
+    tape_gradients(tape, gradients);
+    /* one for all heads */
+    int64_t wide[] = {batch, 1, value_size(f->ids, 1), f->config->rotary_dim};
+    cosine = layer->cosine;
+    sine = layer->sine;
+    layer->cosine = tape_reshape(tape, cosine, 4, wide);
+    layer->sine = tape_reshape(tape, sine, 4, wide);
+    tape_let_go(tape, cosine);
+    tape_let_go(tape, sine);
+}

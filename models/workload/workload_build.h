@@ -1,0 +1,39 @@
+/* A workload's tape under construction: for workload_tape.c, workload_load.c and workload_chain.c alone. */
+#ifndef ASSAY_WORKLOAD_WORKLOAD_BUILD_H
+#define ASSAY_WORKLOAD_WORKLOAD_BUILD_H
+
+#include "models/forward/forward.h"
+#include "models/workload/workload_tape.h"
+
+struct build {
+    struct forward forward;
+    struct training_plan plan;
+    struct quantized *quantized;
+    struct value **parameters; /* in the order of the optimizer */
+    struct optimizer_state *states;
+    int parameter_count;
+    struct value *scale, *found; /* of the gradient scaler, else NULL */
+    struct forward_leaves leaves;
+    int near_tensor;
+};
+
+static inline bool precision_is_amp(enum precision precision)
+{
+    return precision == PRECISION_AMP_FLOAT16 || precision == PRECISION_AMP_BFLOAT16;
+}
+
+/* The workload with what the model does not take left out. */
+struct workload workload_as_taken(const struct config *config, const struct workload *workload);
+
+/* forward's config, skeleton, workload and placement are set, the rest is zero. build_release follows, also on
+ * failure. */
+enum status_code build_open(struct build *build, struct tape *tape, struct status *error);
+void build_release(struct build *build);
+
+/* What the model is fed, held. */
+void inputs_make(struct build *build);
+
+/* Every parameter and buffer, in the order of module.to(device): taken where it is kept, and filled. */
+void tensors_load(struct build *build);
+
+#endif

@@ -1,0 +1,64 @@
+/* Workload fit: what a model refuses of a workload that is right in itself. */
+#include "models/workload/workload_fit.h"
+
+#include <stdio.h>
+
+#include "models/config/family.h"
+#include "models/workload/generate.h"
+
+enum status_code workload_fit_check(const struct config *config, const struct workload *workload, bool repeats,
+                                    struct status *error)
+{
+    bool text = !config->family->is_image;
+    if (workload->mode == MODE_LOAD) {
+        return STATUS_OK;
+    }
+    if (config->family->forward == NULL) {
+        return status_set(error, STATUS_INVALID, "mode %s: of %s models only loading is modelled; write %s",
+                          mode_name(workload->mode), config->family->name,
+                          workload_name_words(error, FIELD_MODE, "load").text);
+    }
+    if (config->rotary_follows) {
+        return status_set(error, STATUS_INVALID,
+                          "mode %s: the rotary tables of %s follow the length of the sequence (longrope), which is not "
+                          "modelled; write %s, or take the model of the original context",
+                          mode_name(workload->mode), config->name, workload_name_words(error, FIELD_MODE, "load").text);
+    }
+    if (workload->checkpointing && config->family->refuses_checkpointing) {
+        return status_set(error, STATUS_INVALID, "%s: the class of %s cannot recompute its blocks; write false",
+                          workload_key_words(error, FIELD_CHECKPOINTING).text, config->name);
+    }
+    if (text && workload->seq < 1) {
+        return status_set(error, STATUS_INVALID, "%s: %s reads text; give a sequence length of at least 1",
+                          workload_key_words(error, FIELD_SEQ).text, config->name);
+    }
+    if (text && workload->padding && workload->seq < 2) {
+        return status_set(error, STATUS_INVALID, "%s: a sequence of 1 cannot be shorter; write a seq of at least 2",
+                          workload_key_words(error, FIELD_PADDING).text);
+    }
+    if (config->family->bounds_positions && workload->seq > config->positions) {
+        char seq[24];
+        snprintf(seq, sizeof seq, "%lld", (long long)workload->seq);
+        return status_set(error, STATUS_INVALID, "%s is more than the %lld positions of %s; write at most %lld",
+                          workload_value_words(error, FIELD_SEQ, seq).text, (long long)config->positions, config->name,
+                          (long long)config->positions);
+    }
+    if (config->score_cap > 0 && workload->attention != ATTENTION_EAGER) {
+        return status_set(error, STATUS_INVALID,
+                          "attention %s: %s caps its scores, which only the eager form of transformers does; write %s",
+                          attention_name(workload->attention), config->name,
+                          workload_value_words(error, FIELD_ATTENTION, "eager").text);
+    }
+    return workload->mode == MODE_GENERATE ? generate_check(config, workload, repeats, error) : STATUS_OK;
+}
+
+int64_t workload_tokens_beyond(const struct config *config, const struct workload *workload)
+{
+    bool has_length = config->positions > 0 && !config->family->is_image && !config->family->bounds_positions;
+    if (!has_length || workload->mode == MODE_LOAD) {
+        return 0;
+    }
+    /* the last token is chosen, not read */
+    int64_t tokens = workload->seq + (workload->mode == MODE_GENERATE ? workload->new_tokens - 1 : 0);
+    return tokens > config->positions ? tokens : 0;
+}

@@ -1,0 +1,172 @@
+/* Loading on a tape: every tensor of the skeleton where it is kept, with the numbers that a real initialisation gives
+ * it. */
+#include <math.h>
+
+#include "models/forward/prepare_kbit.h"
+#include "models/skeleton/quantization.h"
+#include "models/workload/workload_build.h"
+
+/* Numbers of a table of frequencies, half of those of a head that turn; no model has more than some hundred. */
+enum { FREQUENCIES_MAXIMUM = 1 << 14 };
+
+/* theta^(-k/n), one number at a time: the table is short. */
+static void frequencies_fill(struct build *build, struct value *value, const struct skeleton_tensor *tensor)
+{
+    struct tape *tape = build->forward.tape;
+    if (tensor->element_count > FREQUENCIES_MAXIMUM) {
+        tape_fail(tape, STATUS_INVALID, "'%s' has %lld frequencies, more than a tape holds; write heads of at most %d",
+                  tensor->path, (long long)tensor->element_count, 2 * FREQUENCIES_MAXIMUM);
+        return;
+    }
+    for (int64_t k = 0; k < tensor->element_count; k++) {
+        int frame = tape_frame_open(tape);
+        double exponent = -(double)k / (double)tensor->element_count;
+        tape_fill(tape, tape_slice(tape, value, 0, k, 1), pow(tensor->init_constant, exponent));
+        tape_frame_close(tape, frame, NULL);
+    }
+}
+
+static void tensor_fill(struct build *build, struct value *value, const struct skeleton_tensor *tensor)
+{
+    struct tape *tape = build->forward.tape;
+    switch (tensor->initial) {
+    case INITIAL_CONSTANT:
+        tape_fill(tape, value, tensor->init_constant);
+        break;
+    case INITIAL_NORMAL:
+        tape_init_normal(tape, value, 0.0, tensor->init_deviation);
+        break;
+    case INITIAL_SEQUENCE:
+        tape_sequence(tape, value, 0);
+        break;
+    case INITIAL_INVERSE_FREQUENCY:
+        frequencies_fill(build, value, tensor);
+        break;
+    }
+}
+
+/* Whether gradients are wanted of a tensor. Under autocast inference a parameter is told by this from an activation. */
+static bool tensor_learns(const struct build *build, const struct skeleton_tensor *tensor)
+{
+    const struct workload *workload = build->forward.workload;
+    bool learns = workload->mode == MODE_TRAIN || precision_is_amp(workload->precision);
+    return learns && !tensor->is_buffer && (tensor->is_adapter || workload->lora_rank == 0);
+}
+
+/* The tape's own place becomes that in which the tensor is made: where it is kept or the state dict has it, or the host
+ * for what goes to the disk. Returns the one before. */
+static int tensor_place_open(struct build *build, int index)
+{
+    const struct placement *placement = build->forward.placement;
+    if (placement == NULL) {
+        return tape_place_now(build->forward.tape);
+    }
+    int place = placement->copies[index] >= 0 ? placement->copies[index] : placement->keeps[index];
+    place = placement->places[place].kind == PLACE_DISK ? placement->host : place;
+    return tape_place(build->forward.tape, place);
+}
+
+/* value where it is kept; what the state dict has besides stays for good. */
+static struct value *tensor_settle(struct build *build, int index, struct value *value)
+{
+    const struct placement *placement = build->forward.placement;
+    if (placement == NULL) {
+        return value;
+    }
+    if (placement->copies[index] >= 0) {
+        tape_hold(build->forward.tape, tape_move(build->forward.tape, value, placement->copies[index]));
+    }
+    return tape_move(build->forward.tape, value, placement->keeps[index]);
+}
+
+static void tensor_load(struct build *build, int index)
+{
+    const struct workload *workload = build->forward.workload;
+    struct tape *tape = build->forward.tape;
+    const struct skeleton_tensor *own = &build->forward.skeleton->tensors[index];
+    enum dtype dtype = precision_dtype(workload->precision);
+    dtype = own->stays_float32 && dtype == DTYPE_FLOAT16 ? DTYPE_FLOAT32 : dtype;
+    int before = tensor_place_open(build, index);
+    int frame = tape_frame_open(tape);
+    struct value *value = tape_leaf(tape, own->is_buffer ? CATEGORY_BUFFERS : CATEGORY_WEIGHTS,
+                                    own->rounds_with_model ? dtype : own->dtype, own->rank, own->size,
+                                    tensor_learns(build, own), own->path);
+    tensor_fill(build, value, own);
+    build->forward.values[index] = tape_hold(tape, tensor_settle(build, index, value));
+    tape_frame_close(tape, frame, NULL);
+    if (build->forward.placement != NULL) {
+        tape_place(tape, before);
+    }
+}
+
+/* As transformers loads for bitsandbytes: the 16-bit tensor comes to the device, is quantised there, and goes. */
+static void tensor_load_quantized(struct build *build, int index, enum quantized_form form)
+{
+    const struct skeleton *skeleton = build->forward.skeleton;
+    struct tape *tape = build->forward.tape;
+    const struct skeleton_tensor *own = &skeleton->tensors[index];
+    int frame = tape_frame_open(tape);
+    struct value *whole = tape_leaf(tape, CATEGORY_TEMPORARIES, DTYPE_BFLOAT16, own->rank, own->size, false, own->path);
+    tensor_fill(build, whole, own);
+    struct value *stored = tensor_is_turned(skeleton, index) ? tape_transpose(tape, whole, 0, 1) : whole;
+    struct quantized *quantized = &build->quantized[index];
+    *quantized = tape_quantize(tape, form, stored, own->path);
+    quantized->codes = tape_hold(tape, quantized->codes);
+    quantized->scales = tape_hold(tape, quantized->scales);
+    quantized->table = tape_hold(tape, quantized->table);
+    tape_frame_close(tape, frame, NULL);
+}
+
+/* The value of a tensor that is tied to owner, or owner's own: there is one in each place that these are kept in. */
+static struct value *tied_value(struct build *build, int index, int owner)
+{
+    const struct placement *placement = build->forward.placement;
+    const struct skeleton *skeleton = build->forward.skeleton;
+    struct value *value = build->forward.values[owner];
+    if (placement == NULL || placement->keeps[index] == placement->keeps[owner]) {
+        return value;
+    }
+    for (int i = owner; i < skeleton->tensor_count; i++) {
+        bool same = skeleton->tensors[i].tied_to == owner && build->forward.values[i] != NULL;
+        if (same && placement->keeps[i] == placement->keeps[index]) {
+            return build->forward.values[i];
+        }
+    }
+    return tape_hold(build->forward.tape, tape_move(build->forward.tape, value, placement->keeps[index]));
+}
+
+void tensors_load(struct build *build)
+{
+    const struct skeleton *skeleton = build->forward.skeleton;
+    const struct workload *workload = build->forward.workload;
+    enum quantized_form form = QUANTIZED_INT8;
+    bool quantizes = precision_is_quantized(workload->precision, &form);
+    bool prepares = workload->prepare_kbit;
+    for (int i = 0; i < skeleton->tensor_count; i++) {
+        int index = skeleton->load_order[i];
+        const struct skeleton_tensor *tensor = &skeleton->tensors[index];
+        if (prepares && tensor->is_adapter) { /* the first: adapters come last */
+            prepare_kbit(&build->forward);
+            prepares = false;
+        }
+        int owner = tensor->tied_to >= 0 ? tensor->tied_to : index;
+        const char *outside =
+            tape_module_open(build->forward.tape, skeleton->modules[skeleton->tensors[owner].module].path);
+        if (build->forward.values[owner] == NULL && build->quantized[owner].codes == NULL) {
+            if (quantizes && tensor_is_quantized(skeleton, owner, workload->quantize)) {
+                tensor_load_quantized(build, owner, form);
+            } else {
+                tensor_load(build, owner);
+            }
+        }
+        tape_module_close(build->forward.tape, outside);
+        build->forward.values[index] = tied_value(build, index, owner);
+        build->quantized[index] = build->quantized[owner];
+    }
+    for (int i = 0; i < skeleton->tensor_count; i++) {
+        const struct skeleton_tensor *tensor = &skeleton->tensors[i];
+        if (tensor_learns(build, tensor) && tensor->tied_to < 0 && build->forward.values[i] != NULL) {
+            build->parameters[build->parameter_count++] = build->forward.values[i];
+        }
+    }
+}

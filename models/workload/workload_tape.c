@@ -1,0 +1,440 @@
+/* Workload tape: loading, inputs, steps. The model's own code is in family_*.c. */
+#include "models/workload/workload_tape.h"
+
+#include <stdlib.h>
+
+#include "models/config/family.h"
+#include "models/forward/forward.h"
+#include "models/forward/module_visit.h"
+#include "models/forward/prepare_kbit.h"
+#include "models/skeleton/quantization.h"
+#include "models/workload/generate.h"
+#include "models/workload/workload_build.h"
+#include "models/workload/workload_fit.h"
+
+enum { STEP_COUNT = 3, INFER_COUNT = 2, RECORDED_MICRO_BATCHES = 16 };
+
+/* The scale of a gradient scaler in its steady state; its size in memory does not depend on it. */
+static const double loss_scale = 1024.0;
+
+enum head workload_head(const struct workload *workload)
+{
+    if (workload->head != HEAD_DEFAULT) {
+        return workload->head;
+    }
+    return workload->mode == MODE_LOAD ? HEAD_BARE : HEAD_LM;
+}
+
+enum status_code workload_skeleton(const struct config *config, const struct workload *workload,
+                                   struct skeleton *skeleton, struct status *error)
+{
+    return skeleton_build_adapted(config, workload_head(workload), workload->lora_rank, workload->lora_targets,
+                                  skeleton, error);
+}
+
+struct training_plan training_plan_default(void)
+{
+    return (struct training_plan){.step_count = STEP_COUNT, .learning_rate = 1e-4};
+}
+
+/* Of what is not quantised, and of what is computed. */
+enum dtype precision_dtype(enum precision precision)
+{
+    enum quantized_form form;
+    bool quantized = precision_is_quantized(precision, &form);
+    return precision == PRECISION_FLOAT16                 ? DTYPE_FLOAT16
+           : quantized || precision == PRECISION_BFLOAT16 ? DTYPE_BFLOAT16
+                                                          : DTYPE_FLOAT32;
+}
+
+/* -- inputs */
+
+/* The second half of the batch, or the only sequence, ends after half of the tokens, rounded up. */
+static void padding_fill(struct tape *tape, struct value *rows, double number)
+{
+    int frame = tape_frame_open(tape);
+    int64_t batch = value_size(rows, 0), seq = value_size(rows, 1);
+    int64_t whole = batch / 2, kept = seq - seq / 2;
+    struct value *shorter = tape_slice(tape, rows, 0, whole, batch - whole);
+    tape_fill(tape, tape_slice(tape, shorter, 1, kept, seq - kept), number);
+    tape_frame_close(tape, frame, NULL);
+}
+
+/* Labels are the ids themselves; those of a padded batch are its own, with -100 where nothing counts. */
+static void padding_make(struct forward *f)
+{
+    struct tape *tape = f->tape;
+    bool training = f->workload->mode == MODE_TRAIN;
+    f->labels = training ? f->ids : NULL;
+    if (!f->workload->padding) {
+        return;
+    }
+    int64_t size[] = {value_size(f->ids, 0), value_size(f->ids, 1)};
+    f->seen = tape_hold(tape, tape_leaf(tape, CATEGORY_INPUTS, DTYPE_INT64, 2, size, false, "attention_mask"));
+    tape_fill(tape, f->seen, 1.0);
+    padding_fill(tape, f->seen, 0.0);
+    struct value *labels = tape_hold(tape, tape_leaf(tape, CATEGORY_INPUTS, DTYPE_INT64, 2, size, false, "labels"));
+    tape_copy_into(tape, f->ids, labels);
+    padding_fill(tape, labels, -100.0);
+    f->labels = training ? labels : NULL;
+}
+
+void inputs_make(struct build *build)
+{
+    struct forward *f = &build->forward;
+    const struct config *config = f->config;
+    struct tape *tape = f->tape;
+    int64_t batch = f->workload->batch;
+    bool text = f->workload->seq > 0;
+    if (text) {
+        int64_t size[] = {batch, f->workload->seq};
+        f->ids = tape_hold(tape, tape_leaf(tape, CATEGORY_INPUTS, DTYPE_INT64, 2, size, false, "input_ids"));
+        tape_init_integers(tape, f->ids, config->vocab);
+        padding_make(f);
+        return;
+    }
+    int64_t size[] = {batch, config->channels, config->image, config->image};
+    enum dtype dtype = precision_dtype(f->workload->precision);
+    f->images = tape_hold(tape, tape_leaf(tape, CATEGORY_INPUTS, dtype, 4, size, false, "pixel_values"));
+    tape_init_normal(tape, f->images, 0.0, 1.0);
+    /* A batch of images comes with its labels, also where only the images are used. */
+    struct value *labels = tape_hold(tape, tape_leaf(tape, CATEGORY_INPUTS, DTYPE_INT64, 1, &batch, false, "labels"));
+    tape_init_integers(tape, labels, config->classes > 0 ? config->classes : 1);
+    f->labels = f->workload->mode == MODE_TRAIN ? labels : NULL;
+}
+
+static void autocast_begin(const struct build *build)
+{
+    enum precision precision = build->forward.workload->precision;
+    if (precision_is_amp(precision)) {
+        tape_autocast_open(build->forward.tape, precision == PRECISION_AMP_FLOAT16 ? DTYPE_FLOAT16 : DTYPE_BFLOAT16);
+    }
+}
+
+/* -- infer */
+
+static void infer(struct build *build)
+{
+    struct tape *tape = build->forward.tape;
+    tape_stage(tape, STAGE_FORWARD);
+    inputs_make(build);
+    struct value *output = NULL;
+    for (int i = 0; i < INFER_COUNT; i++) {
+        /* The output keeps its name until the figures are taken; it goes before those of the next pass begin. */
+        tape_stage_again(tape, STAGE_FORWARD);
+        tape_let_go(tape, output);
+        tape_stage_again(tape, STAGE_FORWARD);
+        int frame = tape_frame_open(tape);
+        autocast_begin(build);
+        output = build->forward.config->family->forward(&build->forward);
+        output = module_output(&build->forward, output);
+        if (build->forward.placement != NULL) { /* a model that is not visited as a whole ends where it ends */
+            tape_place(tape, build->forward.placement->main);
+        }
+        tape_autocast_close(tape);
+        output = tape_hold(tape, tape_frame_close(tape, frame, output));
+    }
+}
+
+/* -- generate */
+
+static void generate(struct build *build)
+{
+    struct tape *tape = build->forward.tape;
+    const struct workload *workload = build->forward.workload;
+    int64_t size[] = {workload->batch, workload->seq};
+    tape_stage(tape, STAGE_FORWARD);
+    inputs_make(build);
+    struct value *mask = tape_leaf(tape, CATEGORY_INPUTS, DTYPE_INT64, 2, size, false, "attention_mask");
+    tape_fill(tape, tape_hold(tape, mask), 1.0);
+    tape_stage_again(tape, STAGE_FORWARD);
+    autocast_begin(build);
+    generate_build(&build->forward);
+    tape_autocast_close(tape);
+}
+
+/* -- train */
+
+static struct optimizer_settings settings_of(const struct build *build)
+{
+    enum optimizer optimizer = build->forward.workload->optimizer;
+    struct optimizer_settings settings = {.learning_rate = build->plan.learning_rate,
+                                          .beta1 = 0.9,
+                                          .beta2 = 0.999,
+                                          .epsilon = 1e-8,
+                                          .momentum = 0.9,
+                                          .form = OPTIMIZER_FORM_FOREACH};
+    settings.sgd = optimizer == OPTIMIZER_SGD_MOMENTUM;
+    settings.decoupled = optimizer == OPTIMIZER_ADAMW_FOREACH || optimizer == OPTIMIZER_ADAMW_FUSED ||
+                         optimizer == OPTIMIZER_ADAMW_SINGLE;
+    settings.weight_decay = settings.decoupled ? 1e-2 : 0.0; /* torch.optim's defaults */
+    if (optimizer == OPTIMIZER_ADAM_FUSED || optimizer == OPTIMIZER_ADAMW_FUSED) {
+        settings.form = OPTIMIZER_FORM_FUSED;
+    } else if (optimizer == OPTIMIZER_ADAM_SINGLE || optimizer == OPTIMIZER_ADAMW_SINGLE) {
+        settings.form = OPTIMIZER_FORM_SINGLE;
+    } else if (optimizer == OPTIMIZER_ADAM_8BIT) {
+        settings.form = OPTIMIZER_FORM_8BIT;
+    }
+    return settings;
+}
+
+static void scaler_make(struct build *build)
+{
+    struct tape *tape = build->forward.tape;
+    if (build->forward.workload->precision != PRECISION_AMP_FLOAT16) {
+        return;
+    }
+    int64_t one = 1;
+    build->scale = tape_hold(tape, tape_leaf(tape, CATEGORY_OPTIMIZER, DTYPE_FLOAT32, 0, &one, false, "loss scale"));
+    tape_fill(tape, build->scale, loss_scale);
+    build->found = tape_hold(tape, tape_leaf(tape, CATEGORY_OPTIMIZER, DTYPE_FLOAT32, 0, &one, false, "found_inf"));
+}
+
+/* One micro-batch. The loss keeps its name until the next one is there, and with it the leaf of its graph. */
+static void micro_batch(struct build *build, struct value **loss)
+{
+    struct tape *tape = build->forward.tape;
+    tape_stage_again(tape, STAGE_FORWARD);
+    int frame = tape_frame_open(tape);
+    struct forward_leaves leaves = build->leaves;
+    build->leaves.count = 0;
+    autocast_begin(build);
+    struct value *made = build->forward.config->family->forward(&build->forward);
+    tape_autocast_close(tape);
+    made = tape_hold(tape, tape_frame_close(tape, frame, made));
+    tape_let_go(tape, *loss);
+    tape_graphs_end(tape);
+    for (int i = 0; i < leaves.count; i++) {
+        tape_leaf_end(tape, leaves.values[i]);
+    }
+    *loss = made;
+    tape_stage(tape, STAGE_BACKWARD);
+    frame = tape_frame_open(tape);
+    struct value *objective = made;
+    int64_t accumulate = build->forward.workload->accumulate;
+    if (accumulate > 1) {
+        objective = tape_scale(tape, objective, 1.0 / (double)accumulate);
+    }
+    if (build->scale != NULL) {
+        objective = tape_multiply(tape, objective, build->scale);
+    }
+    tape_backward(tape, objective);
+    tape_frame_close(tape, frame, NULL);
+}
+
+static void micro_batches(struct build *build, struct value **loss)
+{
+    struct tape *tape = build->forward.tape;
+    int64_t count = build->forward.workload->accumulate;
+    struct tape_cycle cycle = tape_cycle_open(tape, 1);
+    for (int64_t i = 0; i < count && !tape_failed(tape); i++) {
+        micro_batch(build, loss);
+        i += tape_cycle_turn(&cycle, count - i - 1);
+    }
+}
+
+/* zero_grad(set_to_none=True): after a step's figures are taken and before the next one's begin. The stage opened here
+ * is replaced by that of the next micro-batch. */
+static void gradients_drop(struct build *build)
+{
+    tape_stage_again(build->forward.tape, STAGE_FORWARD);
+    for (int i = 0; i < build->parameter_count; i++) {
+        tape_gradient_drop(build->forward.tape, build->parameters[i]);
+    }
+}
+
+static void train(struct build *build)
+{
+    struct tape *tape = build->forward.tape;
+    struct optimizer_settings settings = settings_of(build);
+    struct value *loss = NULL;
+    tape_stage(tape, STAGE_FORWARD);
+    inputs_make(build);
+    scaler_make(build);
+    tape_gradients(tape, true);
+    tape_training(tape, true);
+    for (int step = 1; step <= build->plan.step_count && !tape_failed(tape); step++) {
+        gradients_drop(build);
+        micro_batches(build, &loss);
+        tape_stage(tape, STAGE_STEP);
+        tape_gradients(tape, false);
+        if (build->found != NULL) {
+            tape_fill(tape, build->found, 0.0);
+            tape_unscale(tape, build->parameter_count, build->parameters, 1.0 / loss_scale, build->found);
+        }
+        tape_optimizer_step(tape, &settings, step, build->parameter_count, build->parameters, build->states,
+                            build->found);
+        tape_gradients(tape, true);
+    }
+}
+
+/* -- the whole */
+
+static void case_build(struct build *build)
+{
+    tensors_load(build);
+    if (build->forward.placement != NULL) {
+        tape_place(build->forward.tape, build->forward.placement->main);
+    }
+    enum mode mode = build->forward.workload->mode;
+    if (mode == MODE_INFER) {
+        infer(build);
+    } else if (mode == MODE_GENERATE) {
+        generate(build);
+    } else if (mode == MODE_TRAIN) {
+        train(build);
+    }
+}
+
+void build_release(struct build *build)
+{
+    free(build->forward.values);
+    free(build->forward.brought);
+    free(build->parameters);
+    free(build->states);
+    free(build->quantized);
+}
+
+enum status_code build_open(struct build *build, struct tape *tape, struct status *error)
+{
+    const struct workload *workload = build->forward.workload;
+    size_t count = (size_t)build->forward.skeleton->tensor_count + 1;
+    build->forward.values = calloc(count, sizeof *build->forward.values);
+    build->forward.brought = calloc(count, sizeof *build->forward.brought);
+    build->parameters = calloc(count, sizeof *build->parameters);
+    build->states = calloc(count, sizeof *build->states);
+    build->quantized = calloc(count, sizeof *build->quantized);
+    build->forward.quantized = build->quantized;
+    build->forward.tape = tape;
+    build->forward.leaves = &build->leaves;
+    build->forward.near_tensor = &build->near_tensor;
+    bool has_room = build->forward.values != NULL && build->forward.brought != NULL && build->parameters != NULL &&
+                    build->states != NULL && build->quantized != NULL;
+    if (!has_room) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for a tape");
+    }
+    tape_tf32(tape, workload->tf32, workload->tf32 || workload->tf32_convolutions);
+    return STATUS_OK;
+}
+
+struct workload workload_as_taken(const struct config *config, const struct workload *workload)
+{
+    struct workload taken = *workload;
+    if (config->family->is_image) {
+        taken.seq = 0;
+    }
+    if (config->family->attends_eagerly) {
+        taken.attention = ATTENTION_EAGER;
+    }
+    return taken;
+}
+
+/* workload: as the model takes it. bounds: of plan->form.repeats, else NULL. */
+static enum status_code tape_attempt(struct build *build, const struct target *target, struct cycle_bounds *bounds,
+                                     struct tape **tape, struct status *error)
+{
+    struct tape *made = NULL;
+    enum status_code code = tape_new(target, &made, error);
+    if (code == STATUS_OK) {
+        tape_shape(made, build->plan.form, bounds);
+        code = build_open(build, made, error);
+    }
+    if (code == STATUS_OK) {
+        case_build(build);
+        code = tape_finish(made, error);
+    }
+    if (code == STATUS_OK) {
+        *tape = made;
+        made = NULL;
+    }
+    tape_release(made);
+    build_release(build);
+    return code;
+}
+
+/* placement NULL: the model lies in one place. */
+static enum status_code tape_build(const struct forward *form, const struct target *target,
+                                   const struct training_plan *plan, struct tape **tape, struct status *error)
+{
+    const struct config *config = form->config;
+    const struct workload *workload = form->workload;
+    struct cycle_bounds bounds = {0};
+    const struct workload adapted = workload_as_taken(config, workload);
+    enum status_code code = workload_fit_check(config, workload, plan->form.repeats, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    do {
+        struct status why = {.spelling = error != NULL ? error->spelling : STATUS_SPELLING_KEYS};
+        struct build build = {.forward = *form, .plan = *plan};
+        build.forward.workload = &adapted;
+        bounds.broken = false;
+        code = tape_attempt(&build, target, plan->form.repeats ? &bounds : NULL, tape, &why);
+        if (code != STATUS_OK && !bounds.broken) {
+            return status_copy(error, code, &why);
+        }
+    } while (bounds.broken);
+    return code;
+}
+
+enum status_code workload_tape_planned(const struct config *config, const struct skeleton *skeleton,
+                                       const struct workload *workload, const struct target *target,
+                                       const struct training_plan *plan, struct tape **tape, struct status *error)
+{
+    struct forward form = {.config = config, .skeleton = skeleton, .workload = workload};
+    if (workload->place != NULL) {
+        return status_set(error, STATUS_INVALID, "place: %s: this tape has one place; leave place out",
+                          workload->place);
+    }
+    return tape_build(&form, target, plan, tape, error);
+}
+
+/* What a placed tape does not know yet, said with the reason. */
+static enum status_code placed_check(const struct config *config, const struct workload *workload, struct status *error)
+{
+    enum quantized_form form;
+    bool generates = workload->mode == MODE_GENERATE;
+    const char *what = workload->mode == MODE_TRAIN                             ? "training"
+                       : generates && workload->cache != CACHE_DYNAMIC          ? "a static cache"
+                       : generates && workload->cache_dtype != CACHE_DTYPE_AUTO ? "a quantised cache"
+                       : generates && workload->beams > 1                       ? "a search with beams"
+                       : generates && config->family->encode != NULL            ? "generation beside an encoder"
+                       : precision_is_amp(workload->precision)                  ? "autocast"
+                       : precision_is_quantized(workload->precision, &form)     ? "quantised weights"
+                       : workload->lora_rank > 0                                ? "adapters of LoRA"
+                                                                                : NULL;
+    return what == NULL ? STATUS_OK
+                        : status_set(error, STATUS_INVALID,
+                                     "a model on several devices is loaded, run forward, or generates greedily over a "
+                                     "dynamic cache, in one precision; %s over several devices is not built; write "
+                                     "--mode load, infer or generate, in float32, float16 or bfloat16",
+                                     what);
+}
+
+enum status_code workload_tape_placed(const struct config *config, const struct skeleton *skeleton,
+                                      const struct workload *workload, const struct target *target,
+                                      const struct placement *placement, struct tape **tape, struct status *error)
+{
+    struct training_plan plan = training_plan_default();
+    struct forward form = {.config = config, .skeleton = skeleton, .workload = workload, .placement = placement};
+    enum status_code code = placed_check(config, workload, error);
+    return code == STATUS_OK ? tape_build(&form, target, &plan, tape, error) : code;
+}
+
+enum status_code workload_tape(const struct config *config, const struct skeleton *skeleton,
+                               const struct workload *workload, const struct target *target, struct tape **tape,
+                               struct status *error)
+{
+    struct training_plan plan = training_plan_default();
+    plan.form.repeats = workload->mode == MODE_TRAIN && workload->accumulate > RECORDED_MICRO_BATCHES;
+    return workload_tape_planned(config, skeleton, workload, target, &plan, tape, error);
+}
+
+enum status_code workload_tape_brief(const struct config *config, const struct skeleton *skeleton,
+                                     const struct workload *workload, const struct target *target, bool with_operations,
+                                     struct tape **tape, struct status *error)
+{
+    struct training_plan plan = training_plan_default();
+    plan.form = (struct tape_form){.repeats = true, .bare = !with_operations};
+    return workload_tape_planned(config, skeleton, workload, target, &plan, tape, error);
+}
