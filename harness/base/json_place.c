@@ -1,5 +1,5 @@
-/* JSON place: a walk over the characters of a file that a parser has accepted. Not a parser: what is wrong in the text
- * ends the walk early and is not reported. */
+/* JSON place: a cursor over the characters of a file that a parser has accepted. Not a parser: what is wrong in the text
+ * stops it early and is not reported. */
 #include "harness/base/json_place.h"
 
 #include <stdio.h>
@@ -12,73 +12,73 @@
 
 enum { KEY_BYTES = 128 };
 
-struct walk {
+struct json_cursor {
     FILE *file;
     int character; /* not yet passed; EOF at the end */
     struct json_place place;
 };
 
-static void walk_step(struct walk *walk)
+static void cursor_step(struct json_cursor *cursor)
 {
-    if (walk->character == '\n') {
-        walk->place.line++;
-        walk->place.column = 0;
+    if (cursor->character == '\n') {
+        cursor->place.line++;
+        cursor->place.column = 0;
     }
-    walk->character = getc(walk->file);
-    walk->place.column += walk->character == EOF || !code_point_goes_on((char)walk->character) ? 1 : 0;
+    cursor->character = getc(cursor->file);
+    cursor->place.column += cursor->character == EOF || !code_point_goes_on((char)cursor->character) ? 1 : 0;
 }
 
-static bool walk_pass(struct walk *walk, int character)
+static bool cursor_pass(struct json_cursor *cursor, int character)
 {
-    if (walk->character != character) {
+    if (cursor->character != character) {
         return false;
     }
-    walk_step(walk);
+    cursor_step(cursor);
     return true;
 }
 
-static void blanks_pass(struct walk *walk)
+static void blanks_pass(struct json_cursor *cursor)
 {
-    while (walk->character != EOF && strchr(" \t\r\n", walk->character) != NULL) {
-        walk_step(walk);
+    while (cursor->character != EOF && strchr(" \t\r\n", cursor->character) != NULL) {
+        cursor_step(cursor);
     }
 }
 
 /* Passes a string; its first KEY_BYTES - 1 bytes, as they are written, are put into text. */
-static void string_pass(struct walk *walk, char text[KEY_BYTES])
+static void string_pass(struct json_cursor *cursor, char text[KEY_BYTES])
 {
     size_t length = 0;
-    walk_step(walk);
-    while (walk->character != '"' && walk->character != EOF) {
-        bool escapes = walk->character == '\\';
-        for (int i = 0; i <= (escapes ? 1 : 0) && walk->character != EOF; i++) {
+    cursor_step(cursor);
+    while (cursor->character != '"' && cursor->character != EOF) {
+        bool escapes = cursor->character == '\\';
+        for (int i = 0; i <= (escapes ? 1 : 0) && cursor->character != EOF; i++) {
             if (length < KEY_BYTES - 1) {
-                text[length++] = (char)walk->character;
+                text[length++] = (char)cursor->character;
             }
-            walk_step(walk);
+            cursor_step(cursor);
         }
     }
     text[length] = '\0';
-    walk_step(walk);
+    cursor_step(cursor);
 }
 
-static void value_pass(struct walk *walk)
+static void value_pass(struct json_cursor *cursor)
 {
     char ignored[KEY_BYTES];
     int depth = 0;
     do {
-        if (walk->character == '"') {
-            string_pass(walk, ignored);
+        if (cursor->character == '"') {
+            string_pass(cursor, ignored);
             continue;
         }
-        bool opens = walk->character == '{' || walk->character == '[';
-        bool closes = walk->character == '}' || walk->character == ']';
+        bool opens = cursor->character == '{' || cursor->character == '[';
+        bool closes = cursor->character == '}' || cursor->character == ']';
         depth += opens ? 1 : closes ? -1 : 0;
-        walk_step(walk);
-        while (depth == 0 && !closes && walk->character != EOF && strchr(",]} \t\r\n", walk->character) == NULL) {
-            walk_step(walk); /* the rest of a number or a word */
+        cursor_step(cursor);
+        while (depth == 0 && !closes && cursor->character != EOF && strchr(",]} \t\r\n", cursor->character) == NULL) {
+            cursor_step(cursor); /* the rest of a number or a word */
         }
-    } while (depth > 0 && walk->character != EOF);
+    } while (depth > 0 && cursor->character != EOF);
 }
 
 /* Whether a key, as it is written, is that of a part of a pointer, where "~1" stands for '/' and "~0" for '~'. */
@@ -97,65 +97,65 @@ static bool key_matches(const char *key, const char *part, size_t length)
 }
 
 /* From the '{' of an object to the value of a member. */
-static bool member_enter(struct walk *walk, const char *key, size_t key_length)
+static bool member_enter(struct json_cursor *cursor, const char *key, size_t key_length)
 {
     char found[KEY_BYTES];
-    bool more = walk_pass(walk, '{');
+    bool more = cursor_pass(cursor, '{');
     while (more) {
-        blanks_pass(walk);
-        if (walk->character != '"') {
+        blanks_pass(cursor);
+        if (cursor->character != '"') {
             return false;
         }
-        string_pass(walk, found);
-        blanks_pass(walk);
-        if (!walk_pass(walk, ':')) {
+        string_pass(cursor, found);
+        blanks_pass(cursor);
+        if (!cursor_pass(cursor, ':')) {
             return false;
         }
-        blanks_pass(walk);
+        blanks_pass(cursor);
         if (key_matches(found, key, key_length)) {
             return true;
         }
-        value_pass(walk);
-        blanks_pass(walk);
-        more = walk_pass(walk, ',');
+        value_pass(cursor);
+        blanks_pass(cursor);
+        more = cursor_pass(cursor, ',');
     }
     return false;
 }
 
 /* From the '[' of an array to one of its elements. */
-static bool element_enter(struct walk *walk, size_t index)
+static bool element_enter(struct json_cursor *cursor, size_t index)
 {
-    bool more = walk_pass(walk, '[');
-    blanks_pass(walk);
+    bool more = cursor_pass(cursor, '[');
+    blanks_pass(cursor);
     for (size_t i = 0; i < index && more; i++) {
-        value_pass(walk);
-        blanks_pass(walk);
-        more = walk_pass(walk, ',');
-        blanks_pass(walk);
+        value_pass(cursor);
+        blanks_pass(cursor);
+        more = cursor_pass(cursor, ',');
+        blanks_pass(cursor);
     }
-    return more && walk->character != ']' && walk->character != EOF;
+    return more && cursor->character != ']' && cursor->character != EOF;
 }
 
 static struct json_place value_place(FILE *file, const char *pointer)
 {
-    struct walk walk = {.file = file, .character = ' ', .place = {.line = 1}};
-    walk_step(&walk);
-    if (walk.character == 0xEF) { /* a byte order mark */
+    struct json_cursor cursor = {.file = file, .character = ' ', .place = {.line = 1}};
+    cursor_step(&cursor);
+    if (cursor.character == 0xEF) { /* a byte order mark */
         fseek(file, 3, SEEK_SET);
-        walk.place.column = 0;
-        walk_step(&walk);
+        cursor.place.column = 0;
+        cursor_step(&cursor);
     }
-    blanks_pass(&walk);
-    struct json_place reached = walk.place;
+    blanks_pass(&cursor);
+    struct json_place reached = cursor.place;
     while (*pointer == '/') {
         const char *token = pointer + 1;
         size_t length = strcspn(token, "/");
-        bool found =
-            walk.character == '[' ? element_enter(&walk, strtoul(token, NULL, 10)) : member_enter(&walk, token, length);
+        bool found = cursor.character == '[' ? element_enter(&cursor, strtoul(token, NULL, 10))
+                                             : member_enter(&cursor, token, length);
         if (!found) {
             break;
         }
-        reached = walk.place;
+        reached = cursor.place;
         pointer = token + length;
     }
     return reached;

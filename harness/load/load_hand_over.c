@@ -2,8 +2,8 @@
  * prediction. */
 #include <stdlib.h>
 
+#include "harness/load/load_draft.h"
 #include "harness/load/load_inside.h"
-#include "harness/load/load_walk.h"
 
 enum status_code load_lay(const struct load_plan *plan, const struct replay_lane *lanes, const struct load_watch *watch,
                           struct loaded **made, struct status *error)

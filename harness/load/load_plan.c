@@ -1,4 +1,4 @@
-/* Load plan: a walk over the stored tensors, each of which gets a place in the model or a list that it is told in. The
+/* Load plan: one pass over the stored tensors, each of which gets a place in the model or a list that it is told in. The
  * rules themselves are load_rule.c's. */
 #include "harness/load/load_plan.h"
 
@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "harness/base/size.h"
-#include "harness/load/load_walk.h"
+#include "harness/load/load_draft.h"
 
-static enum status_code no_memory(const struct load_walk *walk)
+static enum status_code no_memory(const struct load_draft *draft)
 {
-    return status_set(walk->error, STATUS_OUT_OF_MEMORY, "%s: no host memory to plan its loading",
-                      walk->request->checkpoint->name);
+    return status_set(draft->error, STATUS_OUT_OF_MEMORY, "%s: no host memory to plan its loading",
+                      draft->request->checkpoint->name);
 }
 
 int storage_owner(const struct skeleton *skeleton, int tensor)
@@ -23,7 +23,7 @@ int storage_owner(const struct skeleton *skeleton, int tensor)
     return tensor;
 }
 
-/* -- what the walk needs */
+/* -- the draft */
 
 static int place_order(const void *a, const void *b)
 {
@@ -40,13 +40,13 @@ static int place_find(const struct load_plan *plan, struct placement_device devi
     return -1;
 }
 
-static enum status_code places_list(struct load_walk *walk)
+static enum status_code places_list(struct load_draft *draft)
 {
-    struct load_plan *plan = walk->plan;
-    const struct device_map *map = walk->request->map;
+    struct load_plan *plan = draft->plan;
+    const struct device_map *map = draft->request->map;
     plan->places = arena_alloc(&plan->arena, ((size_t)map->count + 1) * sizeof *plan->places);
     if (plan->places == NULL) {
-        return no_memory(walk);
+        return no_memory(draft);
     }
     for (int i = 0; i < map->count; i++) {
         if (place_find(plan, map->entries[i].device) < 0) {
@@ -63,26 +63,26 @@ static bool list_make(struct arena *arena, int capacity, struct name_list *list)
     return list->names != NULL;
 }
 
-static enum status_code walk_make(struct load_walk *walk)
+static enum status_code draft_make(struct load_draft *draft)
 {
-    struct load_plan *plan = walk->plan;
-    size_t tensors = (size_t)walk->request->skeleton->tensor_count,
-           stored = (size_t)walk->request->checkpoint->tensor_count;
-    walk->target_of = arena_alloc(&plan->arena, (tensors + 1) * sizeof *walk->target_of);
-    walk->parts_seen = arena_alloc(&plan->arena, (tensors + 1) * sizeof *walk->parts_seen);
+    struct load_plan *plan = draft->plan;
+    size_t tensors = (size_t)draft->request->skeleton->tensor_count,
+           stored = (size_t)draft->request->checkpoint->tensor_count;
+    draft->target_of = arena_alloc(&plan->arena, (tensors + 1) * sizeof *draft->target_of);
+    draft->parts_seen = arena_alloc(&plan->arena, (tensors + 1) * sizeof *draft->parts_seen);
     plan->targets = arena_alloc(&plan->arena, (tensors + 1) * sizeof *plan->targets);
     plan->pieces = arena_alloc(&plan->arena, (stored + 1) * sizeof *plan->pieces);
-    bool made = walk->target_of != NULL && walk->parts_seen != NULL && plan->targets != NULL && plan->pieces != NULL &&
-                list_make(&plan->arena, (int)tensors, &plan->missing) &&
+    bool made = draft->target_of != NULL && draft->parts_seen != NULL && plan->targets != NULL &&
+                plan->pieces != NULL && list_make(&plan->arena, (int)tensors, &plan->missing) &&
                 list_make(&plan->arena, (int)stored, &plan->unexpected) &&
                 list_make(&plan->arena, (int)stored, &plan->unloaded);
     if (!made) {
-        return no_memory(walk);
+        return no_memory(draft);
     }
     for (size_t i = 0; i < tensors; i++) {
-        walk->target_of[i] = NO_TARGET;
+        draft->target_of[i] = NO_TARGET;
     }
-    return places_list(walk);
+    return places_list(draft);
 }
 
 static void list_add(struct name_list *list, const char *name)
@@ -100,69 +100,69 @@ struct arrival {
     struct placement_device device;
 };
 
-static enum status_code target_add(struct load_walk *walk, const struct arrival *arrival, int *target)
+static enum status_code target_add(struct load_draft *draft, const struct arrival *arrival, int *target)
 {
-    struct load_plan *plan = walk->plan;
-    const struct skeleton_tensor *row = &walk->request->skeleton->tensors[arrival->owner];
+    struct load_plan *plan = draft->plan;
+    const struct skeleton_tensor *row = &draft->request->skeleton->tensors[arrival->owner];
     struct load_target made = {.tensor = arrival->owner, .element_count = row->element_count, .path = arrival->path};
-    enum status_code code = target_type_find(walk, arrival->stored, arrival->place.index, arrival->device, &made.type);
+    enum status_code code = target_type_find(draft, arrival->stored, arrival->place.index, arrival->device, &made.type);
     made.place = place_find(plan, arrival->device);
     if (code == STATUS_OK && !storage_bytes(made.type, made.element_count, &made.bytes)) {
-        code = status_set(walk->error, STATUS_OVERFLOW, "%s: tensor '%s': its size does not fit 63 bits",
-                          walk->request->checkpoint->name, arrival->stored->name);
+        code = status_set(draft->error, STATUS_OVERFLOW, "%s: tensor '%s': its size does not fit 63 bits",
+                          draft->request->checkpoint->name, arrival->stored->name);
     }
     if (code == STATUS_OK) {
         *target = plan->target_count++;
         plan->targets[*target] = made;
-        walk->target_of[arrival->owner] = *target;
+        draft->target_of[arrival->owner] = *target;
     }
     return code;
 }
 
-static void piece_add(struct load_walk *walk, const struct arrival *arrival, int target, int64_t first, int64_t count)
+static void piece_add(struct load_draft *draft, const struct arrival *arrival, int target, int64_t first, int64_t count)
 {
-    struct load_plan *plan = walk->plan;
+    struct load_plan *plan = draft->plan;
     plan->pieces[plan->piece_count++] = (struct load_piece){arrival->stored, target, first, count};
     plan->targets[target].piece_count++;
     plan->renamed_count += strcmp(arrival->stored->name, arrival->path) != 0 ? 1 : 0;
 }
 
 /* A matrix of one expert, a slice of the tensor that joins them. */
-static enum status_code part_take(struct load_walk *walk, const struct arrival *arrival)
+static enum status_code part_take(struct load_draft *draft, const struct arrival *arrival)
 {
-    struct load_plan *plan = walk->plan;
-    const struct skeleton_tensor *row = &walk->request->skeleton->tensors[arrival->owner];
+    struct load_plan *plan = draft->plan;
+    const struct skeleton_tensor *row = &draft->request->skeleton->tensors[arrival->owner];
     struct expert_part part = arrival->place.part;
     int64_t total = expert_part_total(row, part), slice = total > 0 ? row->element_count / total : 0;
     int64_t number = part.expert * part.part_count + part.part;
-    int target = walk->target_of[arrival->owner];
+    int target = draft->target_of[arrival->owner];
     enum status_code code = STATUS_OK;
     if (target < 0) {
-        code = target_add(walk, arrival, &target);
+        code = target_add(draft, arrival, &target);
         if (code != STATUS_OK) {
             return code;
         }
-        walk->parts_seen[target] = arena_alloc(&plan->arena, (size_t)total);
-        if (walk->parts_seen[target] == NULL) {
-            return no_memory(walk);
+        draft->parts_seen[target] = arena_alloc(&plan->arena, (size_t)total);
+        if (draft->parts_seen[target] == NULL) {
+            return no_memory(draft);
         }
     }
-    if (walk->parts_seen[target] == NULL || walk->parts_seen[target][number]) {
+    if (draft->parts_seen[target] == NULL || draft->parts_seen[target][number]) {
         list_add(&plan->unexpected, arrival->stored->name);
         return STATUS_OK;
     }
     const struct storage_type *type = NULL;
-    code = target_type_find(walk, arrival->stored, arrival->place.index, arrival->device, &type);
+    code = target_type_find(draft, arrival->stored, arrival->place.index, arrival->device, &type);
     if (code == STATUS_OK && type != plan->targets[target].type) {
         return status_set(
-            walk->error, STATUS_INVALID,
+            draft->error, STATUS_INVALID,
             "%s: tensor '%s': it is stored as %s, and other experts of its layer as %s; fetch the files again",
-            walk->request->checkpoint->files[arrival->stored->file].name, arrival->stored->name, type->name,
+            draft->request->checkpoint->files[arrival->stored->file].name, arrival->stored->name, type->name,
             plan->targets[target].type->name);
     }
     if (code == STATUS_OK) {
-        walk->parts_seen[target][number] = true;
-        piece_add(walk, arrival, target, number * slice, slice);
+        draft->parts_seen[target][number] = true;
+        piece_add(draft, arrival, target, number * slice, slice);
     }
     return code;
 }
@@ -177,16 +177,16 @@ static bool arrival_is_preferred(const struct load_plan *plan, const struct load
 }
 
 /* The second stored name of a storage that a piece fills already. */
-static enum status_code tied_take(struct load_walk *walk, const struct arrival *arrival, int target)
+static enum status_code tied_take(struct load_draft *draft, const struct arrival *arrival, int target)
 {
-    struct load_plan *plan = walk->plan;
+    struct load_plan *plan = draft->plan;
     plan->tied_count++;
     if (!arrival_is_preferred(plan, &plan->targets[target], arrival)) {
         return STATUS_OK;
     }
     struct load_target *row = &plan->targets[target];
     const struct storage_type *type = NULL;
-    enum status_code code = target_type_find(walk, arrival->stored, arrival->place.index, arrival->device, &type);
+    enum status_code code = target_type_find(draft, arrival->stored, arrival->place.index, arrival->device, &type);
     if (code != STATUS_OK) {
         return code;
     }
@@ -202,33 +202,33 @@ static enum status_code tied_take(struct load_walk *walk, const struct arrival *
     return STATUS_OK;
 }
 
-static enum status_code whole_take(struct load_walk *walk, const struct arrival *arrival)
+static enum status_code whole_take(struct load_draft *draft, const struct arrival *arrival)
 {
-    struct load_plan *plan = walk->plan;
-    const struct skeleton_tensor *row = &walk->request->skeleton->tensors[arrival->place.index];
-    int target = walk->target_of[arrival->owner];
-    if (target >= 0 && walk->parts_seen[target] == NULL && plan->targets[target].path != arrival->path) {
-        return tied_take(walk, arrival, target);
+    struct load_plan *plan = draft->plan;
+    const struct skeleton_tensor *row = &draft->request->skeleton->tensors[arrival->place.index];
+    int target = draft->target_of[arrival->owner];
+    if (target >= 0 && draft->parts_seen[target] == NULL && plan->targets[target].path != arrival->path) {
+        return tied_take(draft, arrival, target);
     }
     if (target >= 0 || target == NOT_LOADED) {
         list_add(&plan->unexpected, arrival->stored->name);
         return STATUS_OK;
     }
-    if (arrival->device.kind == PLACEMENT_DISK && row->is_buffer && !walk->request->offload_buffers) {
-        walk->target_of[arrival->owner] = NOT_LOADED;
+    if (arrival->device.kind == PLACEMENT_DISK && row->is_buffer && !draft->request->offload_buffers) {
+        draft->target_of[arrival->owner] = NOT_LOADED;
         list_add(&plan->unloaded, arrival->stored->name);
         return STATUS_OK;
     }
-    enum status_code code = target_add(walk, arrival, &target);
+    enum status_code code = target_add(draft, arrival, &target);
     if (code == STATUS_OK) {
-        piece_add(walk, arrival, target, 0, row->element_count);
+        piece_add(draft, arrival, target, 0, row->element_count);
     }
     return code;
 }
 
-static enum status_code stored_take(struct load_walk *walk, const struct checkpoint_tensor *stored)
+static enum status_code stored_take(struct load_draft *draft, const struct checkpoint_tensor *stored)
 {
-    const struct load_request *request = walk->request;
+    const struct load_request *request = draft->request;
     struct arrival arrival = {.stored = stored};
     if (strstr(stored->name, "SCB") != NULL) {
         return STATUS_OK; /* statistics of bitsandbytes: no tensors of the model */
@@ -236,25 +236,25 @@ static enum status_code stored_take(struct load_walk *walk, const struct checkpo
     arrival.place = checkpoint_name_place(request->names, request->skeleton, stored);
     bool is_whole = arrival.place.meaning == NAME_TENSOR, is_part = arrival.place.meaning == NAME_PART;
     if ((!is_whole && !is_part) || !request->skeleton->tensors[arrival.place.index].persistent) {
-        list_add(&walk->plan->unexpected, stored->name);
+        list_add(&draft->plan->unexpected, stored->name);
         return STATUS_OK;
     }
     arrival.path = request->skeleton->tensors[arrival.place.index].path;
     arrival.owner = storage_owner(request->skeleton, arrival.place.index);
     if (!device_map_find(request->map, arrival.path, &arrival.device)) {
-        return status_set(walk->error, STATUS_INVALID,
+        return status_set(draft->error, STATUS_INVALID,
                           "%s: tensor '%s': no key of the device map covers it (\"%s doesn't have any device set.\", "
                           "ValueError in accelerate); add its module to the map, or \"\" for all",
                           request->checkpoint->files[stored->file].name, stored->name, arrival.path);
     }
-    enum status_code code = stored_shape_check(walk, stored, arrival.place);
+    enum status_code code = stored_shape_check(draft, stored, arrival.place);
     if (code != STATUS_OK) {
         return code;
     }
-    return is_part ? part_take(walk, &arrival) : whole_take(walk, &arrival);
+    return is_part ? part_take(draft, &arrival) : whole_take(draft, &arrival);
 }
 
-/* -- after the walk */
+/* -- after the draft */
 
 static int piece_order(const void *a, const void *b)
 {
@@ -266,21 +266,21 @@ static int piece_order(const void *a, const void *b)
     return left->offset < right->offset ? -1 : left->offset > right->offset ? 1 : 0;
 }
 
-static enum status_code missing_list(struct load_walk *walk)
+static enum status_code missing_list(struct load_draft *draft)
 {
-    struct load_plan *plan = walk->plan;
-    const struct skeleton *skeleton = walk->request->skeleton;
+    struct load_plan *plan = draft->plan;
+    const struct skeleton *skeleton = draft->request->skeleton;
     for (int i = 0; i < skeleton->tensor_count; i++) {
-        int target = walk->target_of[i];
+        int target = draft->target_of[i];
         const char *name = skeleton->tensors[i].path;
         if (skeleton->tensors[i].tied_to >= 0 || !skeleton->tensors[i].persistent || target == NOT_LOADED) {
             continue;
         }
         int64_t filled = 0;
-        for (int piece = 0; target >= 0 && walk->parts_seen[target] != NULL && piece < plan->piece_count; piece++) {
+        for (int piece = 0; target >= 0 && draft->parts_seen[target] != NULL && piece < plan->piece_count; piece++) {
             filled += plan->pieces[piece].target == target ? plan->pieces[piece].element_count : 0;
         }
-        if (target >= 0 && (walk->parts_seen[target] == NULL || filled == plan->targets[target].element_count)) {
+        if (target >= 0 && (draft->parts_seen[target] == NULL || filled == plan->targets[target].element_count)) {
             continue;
         }
         if (target >= 0) {
@@ -290,16 +290,16 @@ static enum status_code missing_list(struct load_walk *walk)
                                 slice > 0 ? plan->targets[target].element_count / slice : 0);
         }
         if (name == NULL) {
-            return no_memory(walk);
+            return no_memory(draft);
         }
         list_add(&plan->missing, name);
     }
     return STATUS_OK;
 }
 
-static enum status_code plan_sum(struct load_walk *walk)
+static enum status_code plan_sum(struct load_draft *draft)
 {
-    struct load_plan *plan = walk->plan;
+    struct load_plan *plan = draft->plan;
     bool fits = true;
     qsort(plan->pieces, (size_t)plan->piece_count, sizeof *plan->pieces, piece_order);
     for (int i = 0; i < plan->target_count; i++) {
@@ -313,35 +313,35 @@ static enum status_code plan_sum(struct load_walk *walk)
         fits = size_add(plan->stored_bytes, piece->stored->bytes, &plan->stored_bytes) && fits;
     }
     return fits ? STATUS_OK
-                : status_set(walk->error, STATUS_OVERFLOW, "%s: its sizes do not fit 63 bits",
-                             walk->request->checkpoint->name);
+                : status_set(draft->error, STATUS_OVERFLOW, "%s: its sizes do not fit 63 bits",
+                             draft->request->checkpoint->name);
 }
 
-static enum status_code plan_walk(struct load_walk *walk)
+static enum status_code plan_draw_up(struct load_draft *draft)
 {
-    const struct checkpoint *checkpoint = walk->request->checkpoint;
+    const struct checkpoint *checkpoint = draft->request->checkpoint;
     if (checkpoint->format == CHECKPOINT_GGUF) {
-        return status_set(walk->error, STATUS_INVALID,
+        return status_set(draft->error, STATUS_INVALID,
                           "%s: accelerate does not load GGUF; name a checkpoint of safetensors", checkpoint->name);
     }
-    enum status_code code = walk_make(walk);
-    if (code == STATUS_OK && !walk->request->has_folder &&
-        place_find(walk->plan, (struct placement_device){.kind = PLACEMENT_DISK}) >= 0) {
-        return status_set(walk->error, STATUS_INVALID,
+    enum status_code code = draft_make(draft);
+    if (code == STATUS_OK && !draft->request->has_folder &&
+        place_find(draft->plan, (struct placement_device){.kind = PLACEMENT_DISK}) >= 0) {
+        return status_set(draft->error, STATUS_INVALID,
                           "%s: the device map puts modules on the disk, and there is no folder for them (\"please pass "
                           "along an `offload_folder`\", ValueError in accelerate); add --offload-folder DIR",
                           checkpoint->name);
     }
-    code = code == STATUS_OK ? formats_check(walk) : code;
+    code = code == STATUS_OK ? formats_check(draft) : code;
     for (int i = 0; i < checkpoint->tensor_count && code == STATUS_OK; i++) {
-        code = stored_take(walk, &checkpoint->tensors[i]);
+        code = stored_take(draft, &checkpoint->tensors[i]);
     }
-    code = code == STATUS_OK ? missing_list(walk) : code;
-    code = code == STATUS_OK ? plan_sum(walk) : code;
-    code = code == STATUS_OK ? strict_check(walk) : code;
+    code = code == STATUS_OK ? missing_list(draft) : code;
+    code = code == STATUS_OK ? plan_sum(draft) : code;
+    code = code == STATUS_OK ? strict_check(draft) : code;
     if (code == STATUS_OK) {
-        plan_warn(walk);
-        code = walk->plan->warnings.failed ? no_memory(walk) : STATUS_OK;
+        plan_warn(draft);
+        code = draft->plan->warnings.failed ? no_memory(draft) : STATUS_OK;
     }
     return code;
 }
@@ -349,8 +349,8 @@ static enum status_code plan_walk(struct load_walk *walk)
 enum status_code load_plan_make(const struct load_request *request, struct load_plan *plan, struct status *error)
 {
     struct load_plan made = {.skeleton = request->skeleton};
-    struct load_walk walk = {.request = request, .plan = &made, .error = error};
-    enum status_code code = plan_walk(&walk);
+    struct load_draft draft = {.request = request, .plan = &made, .error = error};
+    enum status_code code = plan_draw_up(&draft);
     if (code != STATUS_OK) {
         load_plan_release(&made);
         return code;

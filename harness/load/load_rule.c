@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "harness/load/element_cast.h"
-#include "harness/load/load_walk.h"
+#include "harness/load/load_draft.h"
 
 bool device_map_find(const struct device_map *map, const char *path, struct placement_device *device)
 {
@@ -47,10 +47,10 @@ static bool is_kept_float32(const struct load_request *request, int tensor)
     return request->keep != NULL ? name_is_kept(row->path, request->keep, request->keep_count) : row->stays_float32;
 }
 
-enum status_code target_type_find(const struct load_walk *walk, const struct checkpoint_tensor *stored, int tensor,
+enum status_code target_type_find(const struct load_draft *draft, const struct checkpoint_tensor *stored, int tensor,
                                   struct placement_device device, const struct storage_type **type)
 {
-    const struct load_request *request = walk->request;
+    const struct load_request *request = draft->request;
     const struct skeleton_tensor *row = &request->skeleton->tensors[tensor];
     enum dtype own = row->rounds_with_model ? request->skeleton->config->dtype : row->dtype;
     if (device.kind == PLACEMENT_DISK || !storage_type_is_cast(stored->type)) {
@@ -60,7 +60,7 @@ enum status_code target_type_find(const struct load_walk *walk, const struct che
     } else if (dtype_is_floating(own)) {
         *type = storage_type_of(own);
     } else {
-        return status_set(walk->error, STATUS_INVALID,
+        return status_set(draft->error, STATUS_INVALID,
                           "%s: tensor '%s': it is stored as %s, and the model has %s there; fetch the file again",
                           request->checkpoint->files[stored->file].name, stored->name, stored->type->name,
                           dtype_name(own));
@@ -77,10 +77,10 @@ static void shape_append(int rank, const int64_t *shape, struct text *text)
     text_append(text, "]");
 }
 
-enum status_code stored_shape_check(const struct load_walk *walk, const struct checkpoint_tensor *stored,
+enum status_code stored_shape_check(const struct load_draft *draft, const struct checkpoint_tensor *stored,
                                     struct stored_place place)
 {
-    const struct skeleton_tensor *row = &walk->request->skeleton->tensors[place.index];
+    const struct skeleton_tensor *row = &draft->request->skeleton->tensors[place.index];
     int64_t shape[TENSOR_RANK_MAXIMUM];
     int rank = row->rank;
     memcpy(shape, row->size, sizeof shape);
@@ -97,10 +97,10 @@ enum status_code stored_shape_check(const struct load_walk *walk, const struct c
     struct text found = {0}, expected = {0};
     shape_append(stored->rank, stored->shape, &found);
     shape_append(rank, shape, &expected);
-    status_set(walk->error, STATUS_INVALID,
+    status_set(draft->error, STATUS_INVALID,
                "%s: tensor '%s': its shape is %s, and the model has %s there (ValueError in accelerate); take the "
                "config.json that belongs to this checkpoint, or fetch the file again",
-               walk->request->checkpoint->files[stored->file].name, stored->name, text_string(&found),
+               draft->request->checkpoint->files[stored->file].name, stored->name, text_string(&found),
                text_string(&expected));
     text_release(&found);
     text_release(&expected);
@@ -121,9 +121,9 @@ static const struct checkpoint_entry *format_of(const struct checkpoint *checkpo
     return found;
 }
 
-enum status_code formats_check(const struct load_walk *walk)
+enum status_code formats_check(const struct load_draft *draft)
 {
-    const struct checkpoint *checkpoint = walk->request->checkpoint;
+    const struct checkpoint *checkpoint = draft->request->checkpoint;
     for (int file = 0; file < checkpoint->file_count; file++) {
         const char *name = checkpoint->files[file].name, *ending = strrchr(name, '.');
         bool has_metadata = false;
@@ -132,16 +132,16 @@ enum status_code formats_check(const struct load_walk *walk)
         }
         const struct checkpoint_entry *format = format_of(checkpoint, file, &has_metadata);
         if (!has_metadata) {
-            text_format(&walk->plan->warnings,
+            text_format(&draft->plan->warnings,
                         "%s: it has no metadata that says which framework wrote it; it is read as PyTorch's\n", name);
         } else if (format == NULL) {
-            return status_set(walk->error, STATUS_INVALID,
+            return status_set(draft->error, STATUS_INVALID,
                               "%s: its metadata has no \"format\", and accelerate refuses it (OSError); save the model "
                               "with save_pretrained",
                               name);
         } else if (strcmp(format->text, "pt") != 0) {
             bool is_known = strcmp(format->text, "tf") == 0 || strcmp(format->text, "flax") == 0;
-            return status_set(walk->error, STATUS_INVALID,
+            return status_set(draft->error, STATUS_INVALID,
                               "%s: its metadata says format '%s', and accelerate loads 'pt' (%s); save the model from "
                               "PyTorch",
                               name, format->text, is_known ? "ValueError" : "OSError");
@@ -150,20 +150,20 @@ enum status_code formats_check(const struct load_walk *walk)
     return STATUS_OK;
 }
 
-enum status_code strict_check(const struct load_walk *walk)
+enum status_code strict_check(const struct load_draft *draft)
 {
-    const struct load_plan *plan = walk->plan;
-    const char *name = walk->request->checkpoint->name;
-    if (walk->request->strict && plan->unexpected.count > 0) {
+    const struct load_plan *plan = draft->plan;
+    const char *name = draft->request->checkpoint->name;
+    if (draft->request->strict && plan->unexpected.count > 0) {
         return status_set(
-            walk->error, STATUS_INVALID,
+            draft->error, STATUS_INVALID,
             "%s: tensor '%s': the model has no such key (%d unexpected in all); leave out --strict to pass over "
             "it, or take the configuration that belongs to this checkpoint",
             name, plan->unexpected.names[0], plan->unexpected.count);
     }
-    if (walk->request->strict && plan->missing.count > 0) {
+    if (draft->request->strict && plan->missing.count > 0) {
         return status_set(
-            walk->error, STATUS_INVALID,
+            draft->error, STATUS_INVALID,
             "%s: nothing is stored for '%s' of the model (%d missing in all; accelerate would not say so, and "
             "leave it without values); leave out --strict to load the rest",
             name, plan->missing.names[0], plan->missing.count);
@@ -171,9 +171,9 @@ enum status_code strict_check(const struct load_walk *walk)
     return STATUS_OK;
 }
 
-static void ties_warn(const struct load_walk *walk)
+static void ties_warn(const struct load_draft *draft)
 {
-    const struct load_request *request = walk->request;
+    const struct load_request *request = draft->request;
     for (int i = 0; i < request->skeleton->tensor_count; i++) {
         const struct skeleton_tensor *row = &request->skeleton->tensors[i];
         struct placement_device device, owner;
@@ -184,7 +184,7 @@ static void ties_warn(const struct load_walk *walk)
         const char *path = request->skeleton->tensors[storage_owner(request->skeleton, i)].path;
         if (device_map_find(request->map, row->path, &device) && device_map_find(request->map, path, &owner) &&
             !placement_device_equal(device, owner)) {
-            text_format(&walk->plan->warnings,
+            text_format(&draft->plan->warnings,
                         "%s and %s are one tensor, and the map puts them on %s and %s: it is loaded once; write a map "
                         "that keeps them together\n",
                         row->path, path, placement_device_name(device, text), placement_device_name(owner, other));
@@ -205,10 +205,10 @@ static void list_warn(struct text *warnings, const struct name_list *list, const
     text_format(warnings, "%s; %s\n", list->count > SHOWN ? ", ..." : "", remedy);
 }
 
-void plan_warn(const struct load_walk *walk)
+void plan_warn(const struct load_draft *draft)
 {
-    struct load_plan *plan = walk->plan;
-    ties_warn(walk);
+    struct load_plan *plan = draft->plan;
+    ties_warn(draft);
     list_warn(&plan->warnings, &plan->unexpected, "of the checkpoint that the model does not have",
               "they are passed over, as accelerate does; see whether the configuration belongs to this checkpoint");
     list_warn(&plan->warnings, &plan->missing, "of the model that the checkpoint does not have",

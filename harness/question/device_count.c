@@ -6,7 +6,7 @@
 #include "harness/base/size.h"
 #include "harness/estimate/parallel.h"
 #include "harness/question/trial.h"
-#include "harness/tape/tape_walk.h"
+#include "harness/tape/tape_cursor.h"
 #include "harness/tape/target.h"
 
 static bool is_divided(enum category category)
@@ -18,18 +18,18 @@ static bool is_divided(enum category category)
 /* The most that tensors of the other categories take at one moment. The sum fits, because the tape was replayed. */
 static enum status_code undivided_of(const struct tape_view *tape, int64_t *undivided_bytes, struct status *error)
 {
-    struct tape_walk walk;
-    struct walk_step step;
+    struct tape_cursor cursor;
+    struct tape_step step;
     int64_t bytes = 0, most_bytes = 0;
-    enum status_code code = tape_walk_open(tape, &walk, error);
-    walk.ends_only = true;
-    while (code == STATUS_OK && tape_walk_next(&walk, &step)) {
+    enum status_code code = tape_cursor_open(tape, &cursor, error);
+    cursor.ends_only = true;
+    while (code == STATUS_OK && tape_cursor_next(&cursor, &step)) {
         if (step.change_bytes != 0 && !is_divided(tape->storages[step.event.index].category)) {
             bytes += step.change_bytes;
-            most_bytes = step.kind == WALK_EVENT && bytes > most_bytes ? bytes : most_bytes;
+            most_bytes = step.kind == TAPE_STEP_EVENT && bytes > most_bytes ? bytes : most_bytes;
         }
     }
-    tape_walk_close(&walk);
+    tape_cursor_close(&cursor);
     *undivided_bytes = most_bytes;
     return code;
 }

@@ -1,12 +1,12 @@
-/* Moment: the tape's events, once, told to what keeps the highest moment of a walk, without a device and without
- * operations. Here is which moments count: those of the last occurrence of a stage. What the moment is told as, is for
- * others. */
+/* Moment: passes the tape's events once to the high water, which keeps the highest moment; no device and no operation
+ * is needed. This file says which moments count: those of the last occurrence of a stage. How a moment is told is left
+ * to others. */
 #include "harness/replay/moment.h"
 
 #include <stdlib.h>
 
 #include "harness/base/text.h"
-#include "harness/tape/tape_walk.h"
+#include "harness/tape/tape_cursor.h"
 
 /* Where a stage begins for the last time. */
 struct stage_begin {
@@ -14,8 +14,8 @@ struct stage_begin {
     int64_t repetition; /* 0: not in a body that is repeated */
 };
 
-struct walk {
-    struct tape_walk tape;
+struct moment_search {
+    struct tape_cursor cursor;
     struct high_water *water; /* a slot for each storage */
     struct moment figures;    /* of the last mark */
     struct stage_begin last_begin[STAGE_COUNT];
@@ -45,67 +45,67 @@ static void begins_find(const struct tape_view *tape, struct stage_begin last_be
     }
 }
 
-static enum status_code walk_open(const struct tape_view *tape, enum high_water_metric metric, int64_t bound_bytes,
-                                  struct walk *walk, struct status *error)
+static enum status_code search_open(const struct tape_view *tape, enum high_water_metric metric, int64_t bound_bytes,
+                                    struct moment_search *search, struct status *error)
 {
-    *walk = (struct walk){.stage = STAGE_CONTEXT, .is_bounded = bound_bytes > 0};
-    begins_find(tape, walk->last_begin);
-    walk->last = walk->last_begin[STAGE_CONTEXT].event == -1;
-    enum status_code code = tape_walk_open(tape, &walk->tape, error);
-    walk->tape.ends_only = metric == HIGH_WATER_REQUESTED; /* blocks depend on every repetition before them */
-    return code == STATUS_OK ? high_water_open(metric, (size_t)tape->storage_count, bound_bytes, &walk->water, error)
+    *search = (struct moment_search){.stage = STAGE_CONTEXT, .is_bounded = bound_bytes > 0};
+    begins_find(tape, search->last_begin);
+    search->last = search->last_begin[STAGE_CONTEXT].event == -1;
+    enum status_code code = tape_cursor_open(tape, &search->cursor, error);
+    search->cursor.ends_only = metric == HIGH_WATER_REQUESTED; /* blocks depend on every repetition before them */
+    return code == STATUS_OK ? high_water_open(metric, (size_t)tape->storage_count, bound_bytes, &search->water, error)
                              : code;
 }
 
-static void walk_close(struct walk *walk)
+static void search_close(struct moment_search *search)
 {
-    high_water_close(walk->water);
-    tape_walk_close(&walk->tape);
+    high_water_close(search->water);
+    tape_cursor_close(&search->cursor);
 }
 
-/* A tensor that does not fit the bound ends the walk: everything else is as before it. */
-static enum status_code tensor_take(struct walk *walk, int index, int64_t bytes, struct status *error)
+/* A tensor that does not fit the bound ends the search: everything else is as before it. */
+static enum status_code tensor_take(struct moment_search *search, int index, int64_t bytes, struct status *error)
 {
-    enum status_code code = high_water_take(walk->water, (size_t)index, bytes, (int)walk->stage, error);
-    if (code == STATUS_OUT_OF_MEMORY && walk->is_bounded) {
-        walk->figures.is_refused = true;
-        walk->figures.wanted = index;
-        walk->figures.wanted_bytes = bytes;
+    enum status_code code = high_water_take(search->water, (size_t)index, bytes, (int)search->stage, error);
+    if (code == STATUS_OUT_OF_MEMORY && search->is_bounded) {
+        search->figures.is_refused = true;
+        search->figures.wanted = index;
+        search->figures.wanted_bytes = bytes;
         return STATUS_OK;
     }
     return code;
 }
 
-static void stage_enter(struct walk *walk, enum stage stage)
+static void stage_enter(struct moment_search *search, enum stage stage)
 {
-    const struct stage_begin *last = &walk->last_begin[stage];
-    walk->stage = stage;
-    walk->last = last->event == walk->tape.event - 1 && last->repetition == walk->tape.repetition;
+    const struct stage_begin *last = &search->last_begin[stage];
+    search->stage = stage;
+    search->last = last->event == search->cursor.event - 1 && last->repetition == search->cursor.repetition;
 }
 
 /* Tells one step on. */
-static enum status_code step_follow(struct walk *walk, const struct walk_step *step, struct status *error)
+static enum status_code step_follow(struct moment_search *search, const struct tape_step *step, struct status *error)
 {
     int index = step->event.index;
-    if (step->kind == WALK_CARRY) {
-        high_water_carry(walk->water, (size_t)step->carry.from, (size_t)step->carry.to);
-    } else if (step->kind == WALK_LEFT_OUT) {
-        high_water_grow(walk->water, (size_t)index, step->change_bytes);
+    if (step->kind == TAPE_STEP_CARRY) {
+        high_water_carry(search->water, (size_t)step->carry.from, (size_t)step->carry.to);
+    } else if (step->kind == TAPE_STEP_LEFT_OUT) {
+        high_water_grow(search->water, (size_t)index, step->change_bytes);
     } else if (step->event.kind == EVENT_STAGE) {
-        stage_enter(walk, (enum stage)index);
+        stage_enter(search, (enum stage)index);
     } else if (step->event.kind == EVENT_ALLOC) {
-        return tensor_take(walk, index, step->change_bytes, error);
+        return tensor_take(search, index, step->change_bytes, error);
     } else if (step->event.kind == EVENT_FREE) {
-        return high_water_free(walk->water, (size_t)index, error);
+        return high_water_free(search->water, (size_t)index, error);
     }
     return STATUS_OK;
 }
 
-static enum status_code stage_refuse(const struct walk *walk, enum stage stage, struct status *error)
+static enum status_code stage_refuse(const struct moment_search *search, enum stage stage, struct status *error)
 {
     struct text known = {0};
     for (int i = STAGE_LOAD; i < STAGE_COUNT; i++) {
-        if (walk->last_begin[i].event >= 0) {
+        if (search->last_begin[i].event >= 0) {
             text_format(&known, "%s%s", known.length > 0 ? ", " : "", stage_name((enum stage)i));
         }
     }
@@ -116,39 +116,39 @@ static enum status_code stage_refuse(const struct walk *walk, enum stage stage, 
 }
 
 /* Marks the present where it counts and is higher than what counted before it; what was refused always counts. */
-static void moment_note(struct walk *walk, enum stage stage)
+static void moment_note(struct moment_search *search, enum stage stage)
 {
-    bool counts = walk->last && (stage == STAGE_COUNT || walk->stage == stage);
-    if (walk->figures.is_refused || (counts && !walk->found)) {
-        high_water_mark(walk->water);
-    } else if (!counts || !high_water_raise(walk->water)) {
+    bool counts = search->last && (stage == STAGE_COUNT || search->stage == stage);
+    if (search->figures.is_refused || (counts && !search->found)) {
+        high_water_mark(search->water);
+    } else if (!counts || !high_water_raise(search->water)) {
         return;
     }
-    walk->found = true;
-    walk->figures.stage = walk->stage;
-    walk->figures.step_count = walk->tape.step_count;
+    search->found = true;
+    search->figures.stage = search->stage;
+    search->figures.step_count = search->cursor.step_count;
 }
 
 /* To the end of the tape, or to what is refused. */
-static enum status_code walk_through(struct walk *walk, enum stage stage, struct status *error)
+static enum status_code search_through(struct moment_search *search, enum stage stage, struct status *error)
 {
-    struct walk_step step;
+    struct tape_step step;
     enum status_code code = STATUS_OK;
-    while (code == STATUS_OK && !walk->figures.is_refused && tape_walk_next(&walk->tape, &step)) {
-        code = step_follow(walk, &step, error);
-        if (code == STATUS_OK && step.kind == WALK_EVENT) {
-            moment_note(walk, stage);
+    while (code == STATUS_OK && !search->figures.is_refused && tape_cursor_next(&search->cursor, &step)) {
+        code = step_follow(search, &step, error);
+        if (code == STATUS_OK && step.kind == TAPE_STEP_EVENT) {
+            moment_note(search, stage);
         }
     }
-    if (code == STATUS_OK && !walk->found) {
-        code = stage_refuse(walk, stage, error);
+    if (code == STATUS_OK && !search->found) {
+        code = stage_refuse(search, stage, error);
     }
     return code;
 }
 
-static void bytes_note(const struct walk *walk, struct moment *moment)
+static void bytes_note(const struct moment_search *search, struct moment *moment)
 {
-    const struct high_water_bytes *bytes = high_water_bytes_then(walk->water);
+    const struct high_water_bytes *bytes = high_water_bytes_then(search->water);
     moment->requested_bytes = bytes->requested;
     moment->allocated_bytes = bytes->allocated;
     moment->reserved_bytes = bytes->reserved;
@@ -158,18 +158,18 @@ static void bytes_note(const struct walk *walk, struct moment *moment)
     moment->fragment_bytes = bytes->reserved - bytes->allocated - bytes->free_segments;
 }
 
-static enum status_code held_note(const struct walk *walk, struct moment *moment, struct status *error)
+static enum status_code held_note(const struct moment_search *search, struct moment *moment, struct status *error)
 {
-    int count = 0, storage_count = walk->tape.tape->storage_count;
+    int count = 0, storage_count = search->cursor.tape->storage_count;
     for (int i = 0; i < storage_count; i++) {
-        count += high_water_slot_then(walk->water, (size_t)i)->bytes > 0;
+        count += high_water_slot_then(search->water, (size_t)i)->bytes > 0;
     }
     moment->held = calloc((size_t)count + 1, sizeof *moment->held);
     if (moment->held == NULL) {
         return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for %d tensors", count);
     }
     for (int i = 0; i < storage_count; i++) {
-        const struct held_slot *slot = high_water_slot_then(walk->water, (size_t)i);
+        const struct held_slot *slot = high_water_slot_then(search->water, (size_t)i);
         if (slot->bytes > 0) {
             moment->held[moment->held_count++] = (struct held_storage){.storage = i,
                                                                        .taken_in = (enum stage)slot->taken_in,
@@ -180,13 +180,14 @@ static enum status_code held_note(const struct walk *walk, struct moment *moment
     return STATUS_OK;
 }
 
-static enum status_code moment_take(struct walk *walk, enum stage stage, struct moment *moment, struct status *error)
+static enum status_code moment_take(struct moment_search *search, enum stage stage, struct moment *moment,
+                                    struct status *error)
 {
-    enum status_code code = walk_through(walk, stage, error);
-    struct moment found = walk->figures;
-    code = code == STATUS_OK ? held_note(walk, &found, error) : code;
+    enum status_code code = search_through(search, stage, error);
+    struct moment found = search->figures;
+    code = code == STATUS_OK ? held_note(search, &found, error) : code;
     if (code == STATUS_OK) {
-        bytes_note(walk, &found);
+        bytes_note(search, &found);
         *moment = found;
     }
     return code;
@@ -195,20 +196,20 @@ static enum status_code moment_take(struct walk *walk, enum stage stage, struct 
 enum status_code moment_find_bounded(const struct tape_view *tape, enum stage stage, int64_t bound_bytes,
                                      struct moment *moment, struct status *error)
 {
-    struct walk walk;
-    enum status_code code = walk_open(tape, HIGH_WATER_RESERVED, bound_bytes, &walk, error);
-    code = code == STATUS_OK ? moment_take(&walk, stage, moment, error) : code;
-    walk_close(&walk);
+    struct moment_search search;
+    enum status_code code = search_open(tape, HIGH_WATER_RESERVED, bound_bytes, &search, error);
+    code = code == STATUS_OK ? moment_take(&search, stage, moment, error) : code;
+    search_close(&search);
     return code;
 }
 
 enum status_code moment_find(const struct tape_view *tape, enum high_water_metric metric, enum stage stage,
                              struct moment *moment, struct status *error)
 {
-    struct walk walk;
-    enum status_code code = walk_open(tape, metric, 0, &walk, error);
-    code = code == STATUS_OK ? moment_take(&walk, stage, moment, error) : code;
-    walk_close(&walk);
+    struct moment_search search;
+    enum status_code code = search_open(tape, metric, 0, &search, error);
+    code = code == STATUS_OK ? moment_take(&search, stage, moment, error) : code;
+    search_close(&search);
     return code;
 }
 

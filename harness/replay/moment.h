@@ -20,7 +20,7 @@ struct held_storage {
 
 struct moment {
     enum stage stage;
-    int64_t step_count; /* of a walk over the tape, up to it; with HIGH_WATER_REQUESTED over the ends of repetitions */
+    int64_t step_count; /* steps of the cursor up to it; with HIGH_WATER_REQUESTED those of the ends of repetitions */
     int64_t requested_bytes, allocated_bytes, reserved_bytes;
     int64_t rounding_bytes, unsplit_remainder_bytes;
     int64_t fragment_bytes;     /* free blocks of segments that hold a live one */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "harness/replay/leap.h"
-#include "harness/tape/tape_walk.h"
+#include "harness/tape/tape_cursor.h"
 
 enum { ROUNDS = 16 }; /* that are remembered: the longest circle that is found is one shorter */
 
@@ -287,9 +287,10 @@ enum status_code repetition_run(struct replay *replay, const struct repeat *repe
     struct repetition repetition;
     struct round rounds[ROUNDS];
     enum status_code code = repetition_open(replay, repeat, &repetition, error);
-    bool leaves_out = repetition.growing_count == 0 && !replay->properties.computes && !replay->walks;
+    bool leaves_out = repetition.growing_count == 0 && !replay->properties.computes && !replay->unfolds;
     code = code == STATUS_OK ? rounds_open(&repetition, rounds, error) : code;
-    struct leap *leap = code == STATUS_OK && !replay->walks && replay->observer == NULL ? leap_open(&repetition) : NULL;
+    struct leap *leap =
+        code == STATUS_OK && !replay->unfolds && replay->observer == NULL ? leap_open(&repetition) : NULL;
     replay->repetition = &repetition;
     for (repetition.at = 1; repetition.at <= repeat->count && code == STATUS_OK; repetition.at++) {
         code = body_run(&repetition, error);

@@ -1,4 +1,4 @@
-/* Replay: the walk over a tape's events. It decides nothing about lifetimes (the tape does), nothing about blocks (the
+/* Replay: carries out a tape's events one after another. It decides nothing about lifetimes (the tape does), nothing about blocks (the
  * allocator does) and computes nothing (the device does); it takes the figures. */
 #include "harness/replay/replay.h"
 
@@ -13,8 +13,8 @@
 void replay_stop_note(struct replay *replay, const struct repeat *repeat, int64_t at)
 {
     replay->is_stopped = true;
-    replay->walks = replay->stop_count == REPLAY_STOPS;
-    if (!replay->walks) {
+    replay->unfolds = replay->stop_count == REPLAY_STOPS;
+    if (!replay->unfolds) {
         replay->stops[replay->stop_count++] = (struct replay_stop){repeat, at};
     }
 }
@@ -453,7 +453,7 @@ enum status_code replay_run(const struct tape_view *tape, struct device *device,
         struct replay again = {.tape = tape,
                                .device = device,
                                .ledger = ledger_new(),
-                               .walks = replay.walks,
+                               .unfolds = replay.unfolds,
                                .stop_count = replay.stop_count};
         memcpy(again.stops, replay.stops, sizeof again.stops);
         replay = again;
@@ -462,9 +462,9 @@ enum status_code replay_run(const struct tape_view *tape, struct device *device,
     return code;
 }
 
-enum status_code replay_run_walked(const struct tape_view *tape, struct device *device, struct replay_result *result,
-                                   struct status *error)
+enum status_code replay_run_unfolded(const struct tape_view *tape, struct device *device, struct replay_result *result,
+                                     struct status *error)
 {
-    struct replay replay = {.tape = tape, .device = device, .walks = true, .ledger = ledger_new()};
+    struct replay replay = {.tape = tape, .device = device, .unfolds = true, .ledger = ledger_new()};
     return replay_carry_out(&replay, result, error);
 }

@@ -79,7 +79,7 @@ enum status_code replay_run(const struct tape_view *tape, struct device *device,
                             struct replay_result *result, struct status *error);
 
 /* The same with every repetition carried out: what the one above is held against. */
-enum status_code replay_run_walked(const struct tape_view *tape, struct device *device, struct replay_result *result,
-                                   struct status *error);
+enum status_code replay_run_unfolded(const struct tape_view *tape, struct device *device, struct replay_result *result,
+                                     struct status *error);
 
 #endif

@@ -29,7 +29,7 @@ struct replay {
     const struct tape_view *tape;
     const struct replay_observer *observer;
     struct device *device;
-    bool walks; /* every repetition is carried out */
+    bool unfolds; /* every repetition is carried out */
     struct replay_stop stops[REPLAY_STOPS];
     int stop_count;
     bool is_stopped; /* the last of them has just been noted: the replay begins anew */

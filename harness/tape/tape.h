@@ -5,7 +5,7 @@
  * events say when each storage is taken and given back, so every device sees the identical allocation sequence.
  *
  * A tape may tell a repetition once (struct repeat): a generation repeats its steps, a training step its micro-batches.
- * Such a tape says the same sequence as one that has every repetition recorded; harness/tape/tape_walk.h goes through
+ * Such a tape says the same sequence as one that has every repetition recorded; harness/tape/tape_cursor.h goes through
  * either. */
 #ifndef ASSAY_TAPE_TAPE_H
 #define ASSAY_TAPE_TAPE_H

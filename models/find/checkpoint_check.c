@@ -1,4 +1,4 @@
-/* Checkpoint check: one walk over the stored tensors, one over the skeleton's. Not a judge of what may be loaded. */
+/* Checkpoint check: one pass over the stored tensors, one over the skeleton's. Not a judge of what may be loaded. */
 #include "models/find/checkpoint_check.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ const char *finding_kind_name(enum finding_kind kind)
 }
 
 /* A file held against one skeleton; the other one says what belongs to another head. */
-struct walk {
+struct comparison {
     const struct checkpoint *checkpoint;
     const struct checkpoint_names *names;
     const struct skeleton *skeleton, *other;
@@ -29,27 +29,28 @@ struct walk {
     enum status_code code;
 };
 
-static void walk_no_memory(struct walk *walk)
+static void comparison_no_memory(struct comparison *comparison)
 {
-    walk->code = status_set(walk->error, STATUS_OUT_OF_MEMORY,
-                            "%s: no host memory to compare it with its configuration", walk->checkpoint->name);
+    comparison->code =
+        status_set(comparison->error, STATUS_OUT_OF_MEMORY, "%s: no host memory to compare it with its configuration",
+                   comparison->checkpoint->name);
 }
 
-static void finding_add(struct walk *walk, const struct finding *finding)
+static void finding_add(struct comparison *comparison, const struct finding *finding)
 {
-    struct checkpoint_check *check = walk->check;
-    if (check->finding_count == walk->capacity) {
-        int wanted = walk->capacity > 0 ? 2 * walk->capacity : 32;
+    struct checkpoint_check *check = comparison->check;
+    if (check->finding_count == comparison->capacity) {
+        int wanted = comparison->capacity > 0 ? 2 * comparison->capacity : 32;
         struct finding *grown = arena_alloc(&check->arena, (size_t)wanted * sizeof *grown);
         if (grown == NULL) {
-            walk_no_memory(walk);
+            comparison_no_memory(comparison);
             return;
         }
         if (check->finding_count > 0) {
             memcpy(grown, check->findings, (size_t)check->finding_count * sizeof *grown);
         }
         check->findings = grown;
-        walk->capacity = wanted;
+        comparison->capacity = wanted;
     }
     check->findings[check->finding_count++] = *finding;
     check->counts[finding->kind]++;
@@ -87,16 +88,16 @@ static struct expected expected_at(const struct skeleton *skeleton, const struct
 }
 
 /* expected: NULL where the model has nothing. name is copied: skeletons do not outlive the check. */
-static void tensor_finding(struct walk *walk, enum finding_kind kind, const char *name,
+static void tensor_finding(struct comparison *comparison, enum finding_kind kind, const char *name,
                            const struct checkpoint_tensor *stored, const struct expected *expected)
 {
     struct finding finding = {.kind = kind, .name = name, .stored = stored, .rank = -1};
     if (expected != NULL) {
         size_t bytes = (size_t)expected->rank * sizeof *expected->shape;
-        int64_t *shape = arena_alloc(&walk->check->arena, bytes);
-        finding.name = stored == NULL ? arena_copy(&walk->check->arena, name) : name;
+        int64_t *shape = arena_alloc(&comparison->check->arena, bytes);
+        finding.name = stored == NULL ? arena_copy(&comparison->check->arena, name) : name;
         if (shape == NULL || finding.name == NULL) {
-            walk_no_memory(walk);
+            comparison_no_memory(comparison);
             return;
         }
         memcpy(shape, expected->shape, bytes);
@@ -104,7 +105,7 @@ static void tensor_finding(struct walk *walk, enum finding_kind kind, const char
         finding.rank = expected->rank;
         finding.dtype = expected->dtype;
     }
-    finding_add(walk, &finding);
+    finding_add(comparison, &finding);
 }
 
 static bool shape_agrees(const struct checkpoint_tensor *stored, const struct expected *expected, bool transposed)
@@ -125,141 +126,143 @@ static bool dtype_agrees(const struct checkpoint_tensor *stored, const struct sk
            (stored->type->dtype == expected->dtype || (is_kept && stored->type->dtype == DTYPE_FLOAT32));
 }
 
-static void matched_look(struct walk *walk, const struct checkpoint_tensor *stored, struct stored_place place)
+static void matched_look(struct comparison *comparison, const struct checkpoint_tensor *stored,
+                         struct stored_place place)
 {
-    const struct skeleton_tensor *tensor = &walk->skeleton->tensors[place.index];
-    struct expected expected = expected_at(walk->skeleton, tensor, place);
-    bool named_otherwise = walk->checkpoint->format == CHECKPOINT_GGUF;
-    walk->check->matched_count++;
+    const struct skeleton_tensor *tensor = &comparison->skeleton->tensors[place.index];
+    struct expected expected = expected_at(comparison->skeleton, tensor, place);
+    bool named_otherwise = comparison->checkpoint->format == CHECKPOINT_GGUF;
+    comparison->check->matched_count++;
     if (!shape_agrees(stored, &expected, place.is_transposed)) {
-        tensor_finding(walk, FINDING_SHAPE, stored->name, stored, &expected);
+        tensor_finding(comparison, FINDING_SHAPE, stored->name, stored, &expected);
     }
     if (tensor->is_buffer && !tensor->persistent) {
-        tensor_finding(walk, FINDING_BUFFER, stored->name, stored, &expected);
+        tensor_finding(comparison, FINDING_BUFFER, stored->name, stored, &expected);
     } else if (!named_otherwise && !dtype_agrees(stored, tensor, &expected)) {
-        tensor_finding(walk, FINDING_DTYPE, stored->name, stored, &expected);
+        tensor_finding(comparison, FINDING_DTYPE, stored->name, stored, &expected);
     }
 }
 
 /* Whether a part is spelled as the first of its tensor is: a file that has one part under two names has it once too
  * often. */
-static bool part_is_spelled_alike(const struct walk *walk, int number, struct stored_place place)
+static bool part_is_spelled_alike(const struct comparison *comparison, int number, struct stored_place place)
 {
     char name[CHECKPOINT_NAME_BYTES];
-    const struct checkpoint_tensor *tensors = walk->checkpoint->tensors;
+    const struct checkpoint_tensor *tensors = comparison->checkpoint->tensors;
     return place.part.expert == EXPERTS_ALL ||
-           (expert_part_name(tensors[walk->stored_of[place.index]].name, place.part, name, sizeof name) &&
+           (expert_part_name(tensors[comparison->stored_of[place.index]].name, place.part, name, sizeof name) &&
             strcmp(name, tensors[number].name) == 0);
 }
 
 /* Takes the place in the model that no other stored tensor has. */
-static bool place_take(struct walk *walk, int number, struct stored_place place)
+static bool place_take(struct comparison *comparison, int number, struct stored_place place)
 {
     bool is_part = place.meaning == NAME_PART;
     if (!is_part && place.meaning != NAME_TENSOR) {
         return false;
     }
-    bool is_free = walk->stored_of[place.index] < 0;
+    bool is_free = comparison->stored_of[place.index] < 0;
     if (is_free) {
-        walk->stored_of[place.index] = number;
+        comparison->stored_of[place.index] = number;
     }
-    if (is_part && (is_free || (walk->part_counts[place.index] > 0 && part_is_spelled_alike(walk, number, place)))) {
-        walk->part_counts[place.index]++;
+    if (is_part &&
+        (is_free || (comparison->part_counts[place.index] > 0 && part_is_spelled_alike(comparison, number, place)))) {
+        comparison->part_counts[place.index]++;
         return true;
     }
     return is_free;
 }
 
-static void stored_look(struct walk *walk, int number)
+static void stored_look(struct comparison *comparison, int number)
 {
-    const struct checkpoint_tensor *stored = &walk->checkpoint->tensors[number];
-    struct stored_place place = checkpoint_name_place(walk->names, walk->skeleton, stored);
-    if (place_take(walk, number, place)) {
-        matched_look(walk, stored, place);
+    const struct checkpoint_tensor *stored = &comparison->checkpoint->tensors[number];
+    struct stored_place place = checkpoint_name_place(comparison->names, comparison->skeleton, stored);
+    if (place_take(comparison, number, place)) {
+        matched_look(comparison, stored, place);
         return;
     }
     enum name_meaning meaning = place.meaning;
     if (meaning == NAME_UNKNOWN) {
-        meaning = checkpoint_name_place(walk->names, walk->other, stored).meaning;
+        meaning = checkpoint_name_place(comparison->names, comparison->other, stored).meaning;
         meaning = meaning == NAME_TENSOR || meaning == NAME_PART ? NAME_HEAD : meaning;
     }
     enum finding_kind kind = meaning == NAME_BUFFER ? FINDING_BUFFER
                              : meaning == NAME_HEAD ? FINDING_HEAD
                                                     : FINDING_EXTRA;
-    tensor_finding(walk, kind, stored->name, stored, NULL);
+    tensor_finding(comparison, kind, stored->name, stored, NULL);
 }
 
 /* A tensor that shares its storage is there where its owner is; where it alone is, so is the owner. */
-static void tied_look(struct walk *walk)
+static void tied_look(struct comparison *comparison)
 {
-    const struct skeleton *skeleton = walk->skeleton;
+    const struct skeleton *skeleton = comparison->skeleton;
     for (int i = 0; i < skeleton->tensor_count; i++) {
         const struct skeleton_tensor *tensor = &skeleton->tensors[i];
-        if (tensor->tied_to < 0 || walk->stored_of[i] < 0) {
+        if (tensor->tied_to < 0 || comparison->stored_of[i] < 0) {
             continue;
         }
-        if (walk->stored_of[tensor->tied_to] < 0) {
-            walk->stored_of[tensor->tied_to] = walk->stored_of[i];
+        if (comparison->stored_of[tensor->tied_to] < 0) {
+            comparison->stored_of[tensor->tied_to] = comparison->stored_of[i];
         } else {
-            const struct checkpoint_tensor *stored = &walk->checkpoint->tensors[walk->stored_of[i]];
+            const struct checkpoint_tensor *stored = &comparison->checkpoint->tensors[comparison->stored_of[i]];
             struct expected expected = expected_of(skeleton, tensor);
-            tensor_finding(walk, FINDING_TIED, stored->name, stored, &expected);
+            tensor_finding(comparison, FINDING_TIED, stored->name, stored, &expected);
         }
     }
 }
 
 /* A tensor of which some parts are stored: by the name of the first that is not. There are more parts than stored ones,
  * so that no more names are tried than the file has. */
-static void parts_look(struct walk *walk, int index)
+static void parts_look(struct comparison *comparison, int index)
 {
-    const struct skeleton_tensor *tensor = &walk->skeleton->tensors[index];
-    const struct checkpoint_tensor *first = &walk->checkpoint->tensors[walk->stored_of[index]];
-    struct expert_part part = checkpoint_name_place(walk->names, walk->skeleton, first).part;
+    const struct skeleton_tensor *tensor = &comparison->skeleton->tensors[index];
+    const struct checkpoint_tensor *first = &comparison->checkpoint->tensors[comparison->stored_of[index]];
+    struct expert_part part = checkpoint_name_place(comparison->names, comparison->skeleton, first).part;
     int64_t expected_count = expert_part_total(tensor, part);
     char name[CHECKPOINT_NAME_BYTES];
-    if (walk->part_counts[index] >= expected_count) {
+    if (comparison->part_counts[index] >= expected_count) {
         return;
     }
     if (part.expert == EXPERTS_ALL) {
-        struct expected whole = expected_of(walk->skeleton, tensor);
-        tensor_finding(walk, FINDING_MISSING, tensor->path, NULL, &whole);
+        struct expected whole = expected_of(comparison->skeleton, tensor);
+        tensor_finding(comparison, FINDING_MISSING, tensor->path, NULL, &whole);
         return;
     }
     for (int64_t i = 0; i < expected_count; i++) {
         part.expert = i / part.part_count;
         part.part = (int)(i % part.part_count);
         if (!expert_part_name(first->name, part, name, sizeof name) ||
-            checkpoint_find(walk->checkpoint, name) == NULL) {
+            checkpoint_find(comparison->checkpoint, name) == NULL) {
             break;
         }
     }
-    struct expected expected = expected_part(walk->skeleton, tensor, part);
-    int count_before = walk->check->finding_count;
-    tensor_finding(walk, FINDING_MISSING, name, NULL, &expected);
-    if (walk->check->finding_count > count_before) {
-        walk->check->findings[count_before].more_count = expected_count - walk->part_counts[index] - 1;
+    struct expected expected = expected_part(comparison->skeleton, tensor, part);
+    int count_before = comparison->check->finding_count;
+    tensor_finding(comparison, FINDING_MISSING, name, NULL, &expected);
+    if (comparison->check->finding_count > count_before) {
+        comparison->check->findings[count_before].more_count = expected_count - comparison->part_counts[index] - 1;
     }
 }
 
-static void missing_look(struct walk *walk)
+static void missing_look(struct comparison *comparison)
 {
-    const struct skeleton *skeleton = walk->skeleton;
-    for (int i = 0; i < skeleton->tensor_count && walk->code == STATUS_OK; i++) {
+    const struct skeleton *skeleton = comparison->skeleton;
+    for (int i = 0; i < skeleton->tensor_count && comparison->code == STATUS_OK; i++) {
         const struct skeleton_tensor *tensor = &skeleton->tensors[i];
         int64_t bytes = 0;
         if (!tensor->persistent || tensor->tied_to >= 0) {
             continue;
         }
         struct expected expected = expected_of(skeleton, tensor);
-        if (walk->stored_of[i] < 0) {
-            tensor_finding(walk, FINDING_MISSING, tensor->path, NULL, &expected);
-        } else if (walk->part_counts[i] > 0) {
-            parts_look(walk, i);
+        if (comparison->stored_of[i] < 0) {
+            tensor_finding(comparison, FINDING_MISSING, tensor->path, NULL, &expected);
+        } else if (comparison->part_counts[i] > 0) {
+            parts_look(comparison, i);
         }
         if (!size_multiply(tensor->element_count, dtype_bytes(expected.dtype), &bytes) ||
-            !size_add(walk->check->expected_bytes, bytes, &walk->check->expected_bytes)) {
-            walk->code =
-                status_set(walk->error, STATUS_OVERFLOW, "%s: its bytes do not fit 63 bits", skeleton->config->name);
+            !size_add(comparison->check->expected_bytes, bytes, &comparison->check->expected_bytes)) {
+            comparison->code = status_set(comparison->error, STATUS_OVERFLOW, "%s: its bytes do not fit 63 bits",
+                                          skeleton->config->name);
         }
     }
 }
@@ -268,28 +271,29 @@ static enum status_code skeleton_compare(const struct checkpoint *checkpoint, co
                                          const struct skeleton *skeleton, const struct skeleton *other,
                                          struct checkpoint_check *check, struct status *error)
 {
-    struct walk walk = {
+    struct comparison comparison = {
         .checkpoint = checkpoint, .names = names, .skeleton = skeleton, .other = other, .check = check, .error = error};
     *check = (struct checkpoint_check){.head = skeleton->head};
-    walk.stored_of = arena_alloc(&check->arena, (size_t)skeleton->tensor_count * sizeof(int));
-    walk.part_counts = arena_alloc(&check->arena, (size_t)skeleton->tensor_count * sizeof *walk.part_counts);
-    if (walk.stored_of == NULL || walk.part_counts == NULL) {
-        walk_no_memory(&walk);
-        return walk.code;
+    comparison.stored_of = arena_alloc(&check->arena, (size_t)skeleton->tensor_count * sizeof(int));
+    comparison.part_counts =
+        arena_alloc(&check->arena, (size_t)skeleton->tensor_count * sizeof *comparison.part_counts);
+    if (comparison.stored_of == NULL || comparison.part_counts == NULL) {
+        comparison_no_memory(&comparison);
+        return comparison.code;
     }
     for (int i = 0; i < skeleton->tensor_count; i++) {
-        walk.stored_of[i] = -1;
-        walk.part_counts[i] = 0;
+        comparison.stored_of[i] = -1;
+        comparison.part_counts[i] = 0;
     }
     if (checkpoint->claimed_total_bytes >= 0 && checkpoint->claimed_total_bytes != checkpoint->stored_bytes) {
-        finding_add(&walk, &(struct finding){.kind = FINDING_TOTAL, .name = "total_size", .rank = -1});
+        finding_add(&comparison, &(struct finding){.kind = FINDING_TOTAL, .name = "total_size", .rank = -1});
     }
-    for (int i = 0; i < checkpoint->tensor_count && walk.code == STATUS_OK; i++) {
-        stored_look(&walk, i);
+    for (int i = 0; i < checkpoint->tensor_count && comparison.code == STATUS_OK; i++) {
+        stored_look(&comparison, i);
     }
-    tied_look(&walk);
-    missing_look(&walk);
-    return walk.code;
+    tied_look(&comparison);
+    missing_look(&comparison);
+    return comparison.code;
 }
 
 /* Fewer missing, then fewer findings of any kind. */

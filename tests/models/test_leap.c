@@ -63,7 +63,7 @@ static enum status_code replay_of(const struct tape *tape, int64_t bound_bytes, 
     memset(result, 0, sizeof *result);
     assert_int_equal(meta_open(bound_bytes, &device, &error), STATUS_OK);
     enum status_code code =
-        walked ? replay_run_walked(&view, device, result, &error) : replay_run(&view, device, NULL, result, &error);
+        walked ? replay_run_unfolded(&view, device, result, &error) : replay_run(&view, device, NULL, result, &error);
     if (code != STATUS_OK && code != STATUS_OUT_OF_MEMORY) {
         fail_msg("%s", error.text);
     }

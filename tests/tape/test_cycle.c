@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "harness/tape/build.h"
-#include "harness/tape/tape_walk.h"
+#include "harness/tape/tape_cursor.h"
 
 enum { TURNS = 1000, CHANGES_MAXIMUM = 16 * TURNS };
 
@@ -97,17 +97,17 @@ static struct tape *loop_tape(const struct loop *loop, bool repeats, int *attemp
 static int changes_of(const struct tape *tape, int64_t *changes)
 {
     struct tape_view view = tape_view(tape);
-    struct tape_walk walk;
-    struct walk_step step;
+    struct tape_cursor cursor;
+    struct tape_step step;
     int count = 0;
-    assert_int_equal(tape_walk_open(&view, &walk, NULL), STATUS_OK);
-    while (tape_walk_next(&walk, &step)) {
+    assert_int_equal(tape_cursor_open(&view, &cursor, NULL), STATUS_OK);
+    while (tape_cursor_next(&cursor, &step)) {
         if (step.change_bytes != 0) {
             assert_in_range(count, 0, CHANGES_MAXIMUM - 1);
             changes[count++] = step.change_bytes;
         }
     }
-    tape_walk_close(&walk);
+    tape_cursor_close(&cursor);
     return count;
 }
 
@@ -115,17 +115,17 @@ static int changes_of(const struct tape *tape, int64_t *changes)
 static void sums_of(const struct tape *tape, bool ends_only, int64_t sums[2])
 {
     struct tape_view view = tape_view(tape);
-    struct tape_walk walk;
-    struct walk_step step;
-    assert_int_equal(tape_walk_open(&view, &walk, NULL), STATUS_OK);
-    walk.ends_only = ends_only;
+    struct tape_cursor cursor;
+    struct tape_step step;
+    assert_int_equal(tape_cursor_open(&view, &cursor, NULL), STATUS_OK);
+    cursor.ends_only = ends_only;
     sums[0] = sums[1] = 0;
-    while (tape_walk_next(&walk, &step)) {
+    while (tape_cursor_next(&cursor, &step)) {
         sums[1] += step.change_bytes;
-        sums[0] = step.kind == WALK_EVENT && sums[1] > sums[0] ? sums[1] : sums[0];
+        sums[0] = step.kind == TAPE_STEP_EVENT && sums[1] > sums[0] ? sums[1] : sums[0];
     }
-    assert_true(!ends_only || view.repeat_count == 0 || walk.step_count < 4 * TURNS - 1);
-    tape_walk_close(&walk);
+    assert_true(!ends_only || view.repeat_count == 0 || cursor.step_count < 4 * TURNS - 1);
+    tape_cursor_close(&cursor);
 }
 
 /* Returns how many storages the brief tape has. */
