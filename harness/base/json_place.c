@@ -1,5 +1,5 @@
-/* JSON place: a cursor over the characters of a file that a parser has accepted. Not a parser: what is wrong in the text
- * stops it early and is not reported. */
+/* JSON place: a cursor over the characters of a file that a parser has accepted. Not a parser: what is wrong in the
+ * text stops it early and is not reported. */
 #include "harness/base/json_place.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Load plan: one pass over the stored tensors, each of which gets a place in the model or a list that it is told in. The
- * rules themselves are load_rule.c's. */
+/* Load plan: one pass over the stored tensors, each of which gets a place in the model or a list that it is told in.
+ * The rules themselves are load_rule.c's. */
 #include "harness/load/load_plan.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
-/* Replay: carries out a tape's events one after another. It decides nothing about lifetimes (the tape does), nothing about blocks (the
- * allocator does) and computes nothing (the device does); it takes the figures. */
+/* Replay: carries out a tape's events one after another. It decides nothing about lifetimes (the tape does), nothing
+ * about blocks (the allocator does) and computes nothing (the device does); it takes the figures. */
 #include "harness/replay/replay.h"
 
 #include <stdlib.h>
