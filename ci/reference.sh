@@ -166,9 +166,9 @@ page_make() {
 # Reference results
 
 Made by `ci/reference.sh` from [results/reference](../results/reference), one section for each device that was
-measured, and nothing by hand; a test holds it to the records. `make gpu` measures, `ci/reference.sh --add results/gpu`
-adds what it measured. Errors are (predicted - measured) / measured, the median of them with their signs, and the worst.
-What each figure means is in [NUMBERS.md](NUMBERS.md).
+measured, and nothing by hand; a test compares it with the records. `make gpu` measures, and
+`ci/reference.sh --add results/gpu` adds what it measured. Errors are (predicted - measured) / measured: their median,
+with signs, and the worst one. [NUMBERS.md](NUMBERS.md) says what each figure means.
 
 TEXT
     overview_make ''
@@ -215,9 +215,9 @@ league_page() {
 # The league of estimators
 
 Made by `ci/reference.sh` from the records under [results/reference](../results/reference) and nothing by hand; a test
-holds it to them. `build/assay run suites/league.yaml --device auto --out DIR` measures the cases,
-`build/assay report DIR --league` ranks, and `build/assay report DIR --rule 1.2` holds inference against a multiple of
-the weights (`suites/weights-rule.yaml`). What each figure means is in [NUMBERS.md](NUMBERS.md).
+compares it with them. `build/assay run suites/league.yaml --device auto --out DIR` measures the cases,
+`build/assay report DIR --league` ranks, and `build/assay report DIR --rule 1.2` compares inference with a multiple
+of the weights (`suites/weights-rule.yaml`). What each figure means is in [NUMBERS.md](NUMBERS.md).
 TEXT
     cat "$1"
 }
@@ -262,16 +262,16 @@ league_overview() {
         printf '\nHow estimators compare on %s, over %s (%s: by mode and family). %s\n\n' \
             "$(member name "results/reference/$slug/league/records.jsonl" device)" \
             "$(report_section "$made" "All cases" | sed -n '1s/;.*//p')" '[docs/LEAGUE.md](docs/LEAGUE.md)' \
-            'Ranked by the median of |error|; few and part answer too few cases for a rank.'
+            'The median of |error| decides the rank; estimators marked few or part answer too few cases to have one.'
         report_section "$made" "All cases" | awk -v columns=9 -f "$columns_awk"
         common_count=$(report_section "$made" "All cases" | sed -n '1s/.* answer \([0-9]*\) of them.*/\1/p')
         printf '\n%s %s %s %s\n\n' \
-            'Bias is the mean error with its sign, under the share of cases that were predicted too small.' \
+            'Bias is the mean error with its sign; under is the share of cases that were predicted too small.' \
             "Common is the median over the $common_count cases" \
-            'that every ranked estimator answers: there nobody gains by easy cases.' \
-            '`assay estimators` says what each is.'
-        printf '%s %s\n' 'Marked \* are baselines: no published rules, but what somebody predicts who has measured' \
-            'other cases first. What is cleverer should do better.'
+            'that every ranked estimator answers, so that nobody gains by easy cases.' \
+            '`assay estimators` says what each estimator is.'
+        printf '%s %s\n' 'Baselines are marked \*. They are no published rules, but what somebody would predict after' \
+            'measuring other cases. A cleverer rule should do better.'
         echo
         report_section "$made" "How to read it" | grep '^- '
     done
