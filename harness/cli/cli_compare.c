@@ -10,8 +10,8 @@
 
 static const struct option_row options[] = {
     {"tolerance", OPTION_VALUE, "LIST", "by level, as device=8MiB,process=2%,reserved=none (none: not judged)"},
-    {"only-changed", OPTION_BOOLEAN, NULL, "count cases without a change, do not list them (a terminal, md: true)"},
-    {"format", OPTION_VALUE, "FORMAT", "table (default), md or json"},
+    {"only-changed", OPTION_BOOLEAN, NULL, "count cases without a change, do not list them (pages, a terminal: true)"},
+    {"format", OPTION_VALUE, "FORMAT", REPORT_PAGE_HELP},
     {"json", OPTION_FLAG, NULL, "as --format json"},
     {"within", OPTION_VALUE, "P%", "two programs: only allocated peaks decide, off by P% of BASE at the most"},
     {NULL, OPTION_FLAG, NULL, NULL},
@@ -52,28 +52,27 @@ static enum status_code limits_read(const struct arguments *arguments, struct di
     return code;
 }
 
-/* Who looks at a terminal wants what changed, and a comment on a pull request has room for little more; what reads a
- * pipe or a document may want every case. */
+/* Who looks at a terminal or a page wants what changed, and a comment on a pull request has room for little more; what
+ * reads a pipe or JSON may want every case. */
 static enum status_code style_read(const struct arguments *arguments, struct difference_style *style,
                                    struct status *error)
 {
     const char *format = arguments_value(arguments, "format"), *only = arguments_value(arguments, "only-changed");
     bool json = arguments_value(arguments, "json") != NULL;
-    *style =
-        (struct difference_style){.format = json ? DIFFERENCE_JSON : DIFFERENCE_TABLE, .width = terminal_width(stdout)};
+    *style = (struct difference_style){.format = json ? REPORT_JSON : REPORT_TABLE, .width = terminal_width(stdout)};
     enum status_code code = format == NULL ? STATUS_OK : difference_format_parse(format, &style->format, error);
     if (code != STATUS_OK) {
         status_prefix(error, "compare: --format");
         return code;
     }
-    if (json && style->format != DIFFERENCE_JSON) {
+    if (json && style->format != REPORT_JSON) {
         return status_set(error, STATUS_INVALID, "compare: --json is --format json; leave --format %s out", format);
     }
     if (only != NULL && strcmp(only, "true") != 0 && strcmp(only, "false") != 0) {
         return status_set(error, STATUS_INVALID, "compare: --only-changed: '%s' is not known; write true or false",
                           only);
     }
-    bool brief = style->format == DIFFERENCE_MARKDOWN || (style->format == DIFFERENCE_TABLE && output_is_terminal());
+    bool brief = style->format == REPORT_TABLE ? output_is_terminal() : style->format != REPORT_JSON;
     style->only_changed = only != NULL ? strcmp(only, "true") == 0 : brief;
     return STATUS_OK;
 }

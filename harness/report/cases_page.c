@@ -30,16 +30,6 @@ struct cases {
     struct case_order *order; /* in the arena of the page, with its list */
 };
 
-/* Adds a block of words, and empties them; nothing where there are none. */
-static void words_move(const struct cases *cases, enum block_kind kind, unsigned media, struct text *words)
-{
-    if (words->length > 0) {
-        page_words(cases->page, kind, media, text_string(words));
-    }
-    cases->page->failed = cases->page->failed || words->failed;
-    text_release(words);
-}
-
 /* ---- head ---- */
 
 static void title_describe(const struct cases *cases, unsigned media, const char *end)
@@ -50,7 +40,7 @@ static void title_describe(const struct cases *cases, unsigned media, const char
     if (line.length == 0) {
         text_format(&line, "Predicted against %s%s", cases->report->basis, end);
     }
-    words_move(cases, BLOCK_TITLE, media, &line);
+    page_words_move(cases->page, BLOCK_TITLE, media, &line);
 }
 
 /* What the report comes to where that is no pass, and what is missing. */
@@ -59,11 +49,11 @@ static void headline_describe(const struct cases *cases)
     struct text line = {0};
     headline_append(&line, cases->report);
     if (line.length > 0) {
-        words_move(cases, BLOCK_ALERT, MEDIUM_ALL, &line);
+        page_words_move(cases->page, BLOCK_ALERT, MEDIUM_ALL, &line);
         missing_names_append(&line, cases->report, NAMES_DOCUMENT);
-        words_move(cases, BLOCK_TEXT, MEDIUM_DOCUMENT, &line);
+        page_words_move(cases->page, BLOCK_TEXT, MEDIUM_DOCUMENT, &line);
         missing_names_append(&line, cases->report, NAMES_SCREEN);
-        words_move(cases, BLOCK_TEXT, MEDIUM_SCREEN, &line);
+        page_words_move(cases->page, BLOCK_TEXT, MEDIUM_SCREEN, &line);
     }
 }
 
@@ -79,17 +69,17 @@ static void head_describe(const struct cases *cases)
     text_append(&line, line.length > 0 ? "; " : "");
     counts_append(&line, report);
     text_format(&line, ". Binary units; %s; - is not known.", peaks_words(report));
-    words_move(cases, BLOCK_LEAD, MEDIUM_DOCUMENT, &line);
+    page_words_move(cases->page, BLOCK_LEAD, MEDIUM_DOCUMENT, &line);
     counts_append(&line, report);
     text_append(&line, ".");
-    words_move(cases, BLOCK_LEAD, MEDIUM_SCREEN, &line);
+    page_words_move(cases->page, BLOCK_LEAD, MEDIUM_SCREEN, &line);
     provenance_append(&line, &one, 1);
     text_format(&line, "%sBinary units; %s; ", line.length > 0 ? ". " : "", peaks_words(report));
     if (report_is_measured(report)) {
         text_format(&line, "errors of the allocated peak, (predicted - %s) / %s; ", report->basis, report->basis);
     }
     text_append(&line, "- is not known.");
-    words_move(cases, BLOCK_NOTE, MEDIUM_SCREEN, &line);
+    page_words_move(cases->page, BLOCK_NOTE, MEDIUM_SCREEN, &line);
 }
 
 /* ---- cases, in a document ---- */
@@ -144,7 +134,7 @@ static void hidden_describe(const struct cases *cases, const bool *shown)
         }
     }
     text_append(&words, words.length > 0 ? "." : "");
-    words_move(cases, BLOCK_TEXT, MEDIUM_DOCUMENT, &words);
+    page_words_move(cases->page, BLOCK_TEXT, MEDIUM_DOCUMENT, &words);
 }
 
 /* Those that were not skipped. */
@@ -157,18 +147,15 @@ static void document_cases_describe(const struct cases *cases)
     const int count = cases->order->shown_count - cases->order->skipped_count;
     if (count > 0) {
         estimators_choose(cases->report, NULL, ESTIMATORS_SHOWN, true, shown);
-        page_heading(cases->page, MEDIUM_DOCUMENT, 2, "Cases");
+        page_words(cases->page, BLOCK_HEADING, MEDIUM_DOCUMENT, "Cases");
         if (is_measured) {
-            text_format(&words, "Errors of the allocated peak, (predicted - %s) / %s.", cases->report->basis,
-                        cases->report->basis);
+            page_say(cases->page, BLOCK_TEXT, MEDIUM_DOCUMENT, "Errors of the allocated peak, (predicted - %s) / %s.",
+                     cases->report->basis, cases->report->basis);
         } else {
-            text_append(&words, "Nothing was measured.");
+            page_words(cases->page, BLOCK_TEXT, MEDIUM_DOCUMENT, "Nothing was measured.");
         }
-        words_move(cases, BLOCK_TEXT, MEDIUM_DOCUMENT, &words);
-        struct page_table *table =
-            page_table_add(cases->page, &(struct page_table){.media = MEDIUM_DOCUMENT,
-                                                             .columns = columns,
-                                                             .column_count = case_columns_make(cases, shown, columns)});
+        const int column_count = case_columns_make(cases, shown, columns);
+        struct page_table *table = page_table_add(cases->page, MEDIUM_DOCUMENT, columns, column_count);
         for (int at = 0; at < count; at++) {
             case_row_add(cases, shown, table, cases->order->cases[at]);
         }
@@ -178,7 +165,7 @@ static void document_cases_describe(const struct cases *cases)
     }
     if (cases->report->case_count > 0) {
         case_order_note(&words, cases->order);
-        words_move(cases, BLOCK_TEXT, MEDIUM_DOCUMENT, &words);
+        page_words_move(cases->page, BLOCK_TEXT, MEDIUM_DOCUMENT, &words);
     }
 }
 
@@ -194,16 +181,14 @@ static void document_skipped_describe(const struct cases *cases)
     for (int at = cases->order->shown_count - cases->order->skipped_count; at < cases->order->shown_count; at++) {
         const struct case_view *view = cases->order->cases[at];
         if (reason == NULL) {
-            page_heading(cases->page, MEDIUM_DOCUMENT, 2, "Skipped, not measured");
+            page_words(cases->page, BLOCK_HEADING, MEDIUM_DOCUMENT, "Skipped, not measured");
         }
         if (reason == NULL || strcmp(reason, view->reason) != 0) {
-            struct text words = {0};
             reason = view->reason;
-            text_append(&words, reason);
-            words_move(cases, BLOCK_TEXT, MEDIUM_DOCUMENT, &words);
-            table = page_table_add(
-                cases->page,
-                &(struct page_table){.media = MEDIUM_DOCUMENT, .columns = columns, .column_count = column_count});
+            if (reason[0] != '\0') {
+                page_words(cases->page, BLOCK_TEXT, MEDIUM_DOCUMENT, reason);
+            }
+            table = page_table_add(cases->page, MEDIUM_DOCUMENT, columns, column_count);
         }
         const struct cell cells[] = {cell_word(view->title), cell_bytes(view->predicted.peak_bytes[LEVEL_ALLOCATED])};
         page_row_add(cases->page, table, cells);
@@ -277,7 +262,7 @@ static void screen_rest_describe(const struct cases *cases)
         text_release(&words);
     }
     case_order_note(&words, cases->order);
-    words_move(cases, BLOCK_NOTE, MEDIUM_SCREEN, &words);
+    page_words_move(cases->page, BLOCK_NOTE, MEDIUM_SCREEN, &words);
 }
 
 /* ---- estimators ---- */
@@ -295,16 +280,14 @@ static void accuracy_describe(const struct cases *cases, const struct accuracy *
         {.title = "under", .kind = CELL_COUNT},
         {.title = "failed", .kind = CELL_COUNT},
     };
-    const unsigned media = MEDIUM_DOCUMENT | MEDIUM_SCREEN;
+    const unsigned media = MEDIA_READ;
     const char *basis = cases->report->basis;
     struct text words = {0};
     page_linked_heading(cases->page,
                         &(struct page_block){.media = media, .words = "Accuracy per estimator", .anchor = "accuracy"});
-    text_format(&words, "Error is predicted - %s, over %s. Under: cases for which too little was predicted.", basis,
-                basis);
-    words_move(cases, BLOCK_TEXT, media, &words);
-    struct page_table *table =
-        page_table_add(cases->page, &(struct page_table){.media = media, .columns = columns, .column_count = 9});
+    page_say(cases->page, BLOCK_TEXT, media,
+             "Error is predicted - %s, over %s. Under: cases for which too little was predicted.", basis, basis);
+    struct page_table *table = page_table_add(cases->page, media, columns, 9);
     for (int index = 0; index < count; index++) {
         const struct accuracy *row = &rows[index];
         bool known = row->case_count > 0;
@@ -321,10 +304,10 @@ static void accuracy_describe(const struct cases *cases, const struct accuracy *
         page_row_add(cases->page, table, cells);
     }
     places_counted_append(&words, rows, count);
-    words_move(cases, BLOCK_NOTE, media, &words);
+    page_words_move(cases->page, BLOCK_NOTE, media, &words);
     uncounted_append(&words, cases->report);
     text_append(&words, words.length > 0 ? "." : "");
-    words_move(cases, BLOCK_NOTE, media, &words);
+    page_words_move(cases->page, BLOCK_NOTE, media, &words);
 }
 
 /* ---- figures ---- */
@@ -332,8 +315,7 @@ static void accuracy_describe(const struct cases *cases, const struct accuracy *
 static void figures_describe(const struct cases *cases)
 {
     const struct plot_set *plots = cases->page->plots;
-    const unsigned media = plots != NULL && plots->link != NULL ? MEDIUM_DOCUMENT | MEDIUM_SCREEN
-                                                                : MEDIUM_SCREEN; /* a document has links */
+    const unsigned media = plots != NULL && plots->link != NULL ? MEDIA_READ : MEDIUM_SCREEN; /* a document has links */
     bool is_first = true;
     for (int index = 0; plots != NULL && index < plots->count; index++) {
         if (plots->plots[index].svg.length > 0) {
@@ -405,15 +387,7 @@ static void notes_describe(const struct cases *cases, const char *heading, case_
         cases->page->failed = cases->page->failed || words.failed;
         text_release(&words);
     }
-    for (int at = 0; at < notes.count; at++) {
-        struct text line = {0};
-        if (at == 0) {
-            page_heading(cases->page, MEDIUM_DOCUMENT, 2, heading);
-        }
-        note_groups_line(&notes, at, &line);
-        words_move(cases, BLOCK_ITEM, MEDIUM_DOCUMENT, &line);
-    }
-    cases->page->failed = cases->page->failed || notes.failed;
+    note_groups_describe(&notes, heading, MEDIUM_DOCUMENT, cases->page);
     note_groups_release(&notes);
 }
 

@@ -52,22 +52,17 @@ void difference_release(struct difference *difference); /* NULL is accepted */
 
 enum difference_outcome difference_outcome(const struct difference *difference);
 
-enum difference_format {
-    DIFFERENCE_TABLE,    /* terminal */
-    DIFFERENCE_MARKDOWN, /* GitHub's dialect */
-    DIFFERENCE_JSON      /* one document: docs/FORMAT.md, Comparisons */
-};
-
-/* "table", "md", "json". STATUS_INVALID lists them. */
-enum status_code difference_format_parse(const char *name, enum difference_format *format, struct status *error);
-
 struct difference_style {
-    enum difference_format format;
-    int width;         /* columns of the terminal; below 40 counts as 40; 0: 80 */
+    enum report_format format;
+    int width;         /* as in struct report_style */
     bool only_changed; /* cases without a change are counted, not listed */
 };
 
-/* Appends what was found to text: the environment first, then the cases, the levels over all cases, the outcome. */
+/* The formats of pages, and json: one document (docs/FORMAT.md, Comparisons). STATUS_INVALID lists them. */
+enum status_code difference_format_parse(const char *name, enum report_format *format, struct status *error);
+
+/* Appends what was found to text: the environment, the cases, the levels over all cases, the outcome. STATUS_INVALID:
+ * another format. */
 enum status_code difference_render(const struct difference *difference, const struct difference_style *style,
                                    struct text *text, struct status *error);
 

@@ -228,8 +228,8 @@ static void absences_write(struct document *document)
     text_append(document->text, "],\n");
 }
 
-enum status_code difference_document_write(const struct difference *difference, const struct difference_style *style,
-                                           struct text *text, struct status *error)
+enum status_code difference_document_write(const struct difference *difference, bool only_changed, struct text *text,
+                                           struct status *error)
 {
     struct document document = {.difference = difference, .text = text, .error = error, .code = STATUS_OK};
     struct text why = {0};
@@ -241,7 +241,7 @@ enum status_code difference_document_write(const struct difference *difference, 
     member_write(&document, "levels", levels_json(difference));
     member_write(&document, "within", within_json(difference));
     member_write(&document, "counts", counts_json(difference));
-    pairs_write(&document, style->only_changed);
+    pairs_write(&document, only_changed);
     absences_write(&document);
     member_write(&document, "why", difference->within < 0.0 ? json_string_new(text_string(&why)) : json_null_new());
     value_write(&document, "  \"outcome\": ", json_string_new(difference_outcome_name(difference->outcome)));

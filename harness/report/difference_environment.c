@@ -198,34 +198,22 @@ int environment_difference_count(const struct environment_row rows[ENVIRONMENT_C
     return count;
 }
 
-void environment_differing_append(struct text *text, const struct environment_row rows[ENVIRONMENT_COUNT])
+static bool row_is(const struct environment_row *row, enum environment_kind kind)
 {
-    const char *separator = "";
-    for (int i = 0; i < ENVIRONMENT_COUNT; i++) {
-        if (rows[i].differs) {
-            text_format(text, "%s%s", separator, rows[i].words);
-            separator = ", ";
-        }
-    }
+    const bool both = row->base != NULL && row->other != NULL;
+    return kind == ENVIRONMENT_DIFFERING ? row->differs
+           : kind == ENVIRONMENT_EQUAL   ? both && !row->differs
+                                         : (row->base == NULL) != (row->other == NULL);
 }
 
-void environment_equal_append(struct text *text, const struct environment_row rows[ENVIRONMENT_COUNT])
+void environment_append(struct text *text, const struct environment_row rows[ENVIRONMENT_COUNT],
+                        enum environment_kind kind)
 {
     const char *separator = "";
     for (int i = 0; i < ENVIRONMENT_COUNT; i++) {
-        if (rows[i].base != NULL && rows[i].other != NULL && !rows[i].differs) {
-            text_format(text, "%s%s", separator, rows[i].words);
-            separator = ", ";
-        }
-    }
-}
-
-void environment_unrecorded_append(struct text *text, const struct environment_row rows[ENVIRONMENT_COUNT])
-{
-    const char *separator = "";
-    for (int i = 0; i < ENVIRONMENT_COUNT; i++) {
-        if ((rows[i].base == NULL) != (rows[i].other == NULL)) {
-            text_format(text, "%s%s (%s)", separator, rows[i].words, rows[i].base == NULL ? "old" : "new");
+        if (row_is(&rows[i], kind)) {
+            const char *whose = rows[i].base == NULL ? " (old)" : " (new)";
+            text_format(text, "%s%s%s", separator, rows[i].words, kind == ENVIRONMENT_UNRECORDED ? whose : "");
             separator = ", ";
         }
     }

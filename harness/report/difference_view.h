@@ -43,11 +43,11 @@ bool environment_compare(const struct report *base, const struct report *other, 
 
 int environment_difference_count(const struct environment_row rows[ENVIRONMENT_COUNT]);
 
-/* "driver, kernel of the host" of the rows that differ; "device, runtime" of those that are equal; those that one side
- * alone has recorded. Nothing where there are none. */
-void environment_differing_append(struct text *text, const struct environment_row rows[ENVIRONMENT_COUNT]);
-void environment_equal_append(struct text *text, const struct environment_row rows[ENVIRONMENT_COUNT]);
-void environment_unrecorded_append(struct text *text, const struct environment_row rows[ENVIRONMENT_COUNT]);
+/* Which rows are told together: "driver, kernel of the host"; of those that one side alone has recorded, also which
+ * side has not: "driver (old)". Nothing is appended if there are none. */
+enum environment_kind { ENVIRONMENT_DIFFERING, ENVIRONMENT_EQUAL, ENVIRONMENT_UNRECORDED };
+void environment_append(struct text *text, const struct environment_row rows[ENVIRONMENT_COUNT],
+                        enum environment_kind kind);
 
 /* ---- rules ---- */
 
@@ -178,12 +178,8 @@ void outcome_append(struct text *text, const struct difference *difference);
 /* "old: pytorch 2.11.0 on cuda (NVIDIA H200), results/pytorch: 19 cases: 19 ok" without the first word; raw. */
 void side_append(struct text *text, const struct report *report);
 
-/* The writers, one per format. Appending only; memory that ran out is remembered by text. */
-void difference_table_write(const struct difference *difference, const struct difference_style *style,
-                            struct text *text);
-void difference_markdown_write(const struct difference *difference, const struct difference_style *style,
-                               struct text *text);
-enum status_code difference_document_write(const struct difference *difference, const struct difference_style *style,
-                                           struct text *text, struct status *error);
+/* What programs read (difference_document.c); for people there is difference_page.c. */
+enum status_code difference_document_write(const struct difference *difference, bool only_changed, struct text *text,
+                                           struct status *error);
 
 #endif

@@ -135,7 +135,7 @@ void outcome_append(struct text *text, const struct difference *difference)
     base_append(text, difference->base);
     if (environment_difference_count(difference->environment) > 0) {
         text_append(text, "; the environment differs in ");
-        environment_differing_append(text, difference->environment);
+        environment_append(text, difference->environment, ENVIRONMENT_DIFFERING);
     }
     text_release(&reasons);
 }

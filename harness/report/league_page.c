@@ -70,10 +70,8 @@ static int columns_make(const struct league *league, struct page_column columns[
     if (league->has_proofs) {
         columns[count++] = (struct page_column){.title = "safe", .kind = CELL_PERCENT, .width = 6, .is_optional = true};
     }
-    columns[count++] =
-        (struct page_column){.title = "worst", .kind = CELL_SIGNED, .media = MEDIUM_DOCUMENT | MEDIUM_SCREEN};
-    columns[count++] =
-        (struct page_column){.title = "worst case", .kind = CELL_WORD, .media = MEDIUM_DOCUMENT | MEDIUM_SCREEN};
+    columns[count++] = (struct page_column){.title = "worst", .kind = CELL_SIGNED, .media = MEDIA_READ};
+    columns[count++] = (struct page_column){.title = "worst case", .kind = CELL_WORD, .media = MEDIA_READ};
     return count;
 }
 
@@ -106,7 +104,7 @@ static void scope_describe(struct page *page, const struct league *league, int i
 {
     const struct league_scope *scope = &league->scopes[index];
     const char *kind = scope->kind == SCOPE_ALL ? "All cases" : scope->kind == SCOPE_MODE ? "Mode " : "Family ";
-    const unsigned long_media = scope->kind == SCOPE_FAMILY ? MEDIUM_SCREEN : MEDIUM_DOCUMENT | MEDIUM_SCREEN;
+    const unsigned long_media = scope->kind == SCOPE_FAMILY ? MEDIUM_SCREEN : MEDIA_READ;
     struct page_column columns[COLUMNS_MAXIMUM];
     struct text words = {0};
     text_format(&words, "%s%s", kind, scope->kind == SCOPE_ALL ? "" : scope->name);
@@ -116,18 +114,14 @@ static void scope_describe(struct page *page, const struct league *league, int i
         text_format(&words, " (all ranked ones answer %d)", scope->common_count);
     }
     if (scope->kind != SCOPE_FAMILY) {
-        page_heading(page, MEDIUM_TERMINAL, 2, text_string(&words));
+        page_words(page, BLOCK_HEADING, MEDIUM_TERMINAL, text_string(&words));
     }
     text_release(&words);
-    text_format(&words, "%d case%s; all ranked estimators answer %d of them.", scope->case_count,
-                scope->case_count == 1 ? "" : "s", scope->common_count);
-    page_words(page, BLOCK_TEXT, long_media, text_string(&words));
-    page->failed = page->failed || words.failed;
-    text_release(&words);
+    page_say(page, BLOCK_TEXT, long_media, "%d case%s; all ranked estimators answer %d of them.", scope->case_count,
+             scope->case_count == 1 ? "" : "s", scope->common_count);
+    const int column_count = columns_make(league, columns);
     struct page_table *table =
-        page_table_add(page, &(struct page_table){.media = scope->kind == SCOPE_FAMILY ? MEDIUM_SCREEN : MEDIUM_ALL,
-                                                  .columns = columns,
-                                                  .column_count = columns_make(league, columns)});
+        page_table_add(page, scope->kind == SCOPE_FAMILY ? MEDIUM_SCREEN : MEDIUM_ALL, columns, column_count);
     for (int at = 0; at < scope->row_count; at++) {
         figures_add(page, table, league, scope, &scope->rows[at]);
     }
@@ -144,11 +138,10 @@ static void worst_describe(struct page *page, const struct league *league)
         {.title = "worst case", .kind = CELL_WORD, .lead = 2, .width = WIDTH_REST},
     };
     const struct league_scope *all = &league->scopes[0];
-    page_heading(page, MEDIUM_TERMINAL, 2, "Worst case of each");
-    struct page_table *table = page_table_add(
-        page,
-        &(struct page_table){
-            .media = MEDIUM_TERMINAL, .indent = INDENT, .has_no_heading = true, .columns = columns, .column_count = 3});
+    page_words(page, BLOCK_HEADING, MEDIUM_TERMINAL, "Worst case of each");
+    struct page_table *table = page_table_add(page, MEDIUM_TERMINAL, columns, 3);
+    table->indent = INDENT;
+    table->has_no_heading = true;
     for (int at = 0; at < all->row_count; at++) {
         const struct league_figures *figures = &all->rows[at].all;
         const struct cell cells[] = {name_cell(page, league, all->rows[at].estimator), cell_error(true, figures->worst),
@@ -175,8 +168,8 @@ static void medians_describe(struct page *page, const struct league *league, int
     int count = 1 + league->scope_count - first;
     struct page_column *columns = arena_alloc(&page->arena, (size_t)count * sizeof *columns);
     struct cell *cells = arena_alloc(&page->arena, (size_t)count * sizeof *cells);
-    page_heading(page, MEDIUM_TERMINAL, 2, "Median |error| by family");
-    page_heading(page, MEDIUM_DOCUMENT, 2, "Families");
+    page_words(page, BLOCK_HEADING, MEDIUM_TERMINAL, "Median |error| by family");
+    page_words(page, BLOCK_HEADING, MEDIUM_DOCUMENT, "Families");
     page_words(page, BLOCK_TEXT, MEDIUM_DOCUMENT,
                "Median of the magnitudes of errors, by family and its number of cases.");
     if (columns == NULL || cells == NULL) {
@@ -189,9 +182,9 @@ static void medians_describe(struct page *page, const struct league *league, int
         columns[index] = (struct page_column){
             .title = family->name, .kind = CELL_MAGNITUDE, .case_count = family->case_count, .width = 10};
     }
-    struct page_table *table = page_table_add(
-        page, &(struct page_table){
-                  .media = media, .indent = INDENT, .is_split = true, .columns = columns, .column_count = count});
+    struct page_table *table = page_table_add(page, media, columns, count);
+    table->indent = INDENT;
+    table->is_split = true;
     for (int at = 0; at < all->row_count; at++) {
         cells[0] = name_cell(page, league, all->rows[at].estimator);
         for (int index = 1; index < count; index++) {
@@ -216,12 +209,9 @@ static void notes_describe(struct page *page, const struct league *league, unsig
 static void baselines_describe(struct page *page)
 {
     for (int index = 0; index < baseline_count(); index++) {
-        struct text line = {0};
-        text_format(&line, "* %s: %s", baseline_at(index)->name, baseline_at(index)->rule);
-        page_words(page, BLOCK_ITEM, MEDIUM_TERMINAL | MEDIUM_SCREEN, text_string(&line));
-        page_words(page, BLOCK_ITEM, MEDIUM_DOCUMENT, text_string(&line) + 2); /* there, items have a mark */
-        page->failed = page->failed || line.failed;
-        text_release(&line);
+        const struct baseline *one = baseline_at(index);
+        page_say(page, BLOCK_ITEM, MEDIUM_TERMINAL | MEDIUM_SCREEN, "* %s: %s", one->name, one->rule);
+        page_say(page, BLOCK_ITEM, MEDIUM_DOCUMENT, "%s: %s", one->name, one->rule); /* there, items have a mark */
     }
 }
 
@@ -233,19 +223,14 @@ static void counted_describe(struct page *page, const struct league *league, uns
     text_format(&line, "%s%s", lead, lead[0] != '\0' ? "; " : "");
     counted_cases_append(&line, &league->counted);
     text_append(&line, end);
-    page_words(page, BLOCK_LEAD, media, text_string(&line));
-    page->failed = page->failed || line.failed;
-    text_release(&line);
+    page_words_move(page, BLOCK_LEAD, media, &line);
 }
 
 static void head_describe(struct page *page, const struct league *league)
 {
-    struct text title = {0};
-    text_format(&title, "League of estimators%s%s", league->title[0] != '\0' ? ": " : "", league->title);
-    page_words(page, BLOCK_TITLE, MEDIUM_SCREEN, text_string(&title));
+    page_say(page, BLOCK_TITLE, MEDIUM_SCREEN, "League of estimators%s%s", league->title[0] != '\0' ? ": " : "",
+             league->title);
     page_words(page, BLOCK_TITLE, MEDIUM_DOCUMENT, "League of estimators");
-    page->failed = page->failed || title.failed;
-    text_release(&title);
     counted_describe(page, league, MEDIUM_TERMINAL, "League of estimators", "");
     counted_describe(page, league, MEDIUM_DOCUMENT, league->provenance, ".");
     counted_describe(page, league, MEDIUM_SCREEN, league->device, ".");
@@ -278,7 +263,7 @@ static void league_describe(const void *subject, struct page *page)
         scope_describe(page, league, index);
     }
     medians_describe(page, league, first_family);
-    page_heading(page, MEDIUM_DOCUMENT, 2, "How to read it");
+    page_words(page, BLOCK_HEADING, MEDIUM_DOCUMENT, "How to read it");
     notes_describe(page, league, MEDIUM_TERMINAL | MEDIUM_DOCUMENT);
     baselines_describe(page);
 }

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "harness/base/array.h"
-#include "harness/report/escape.h"
 
 enum { TITLES_MAXIMUM = 12 /* named in a line; the others are counted */ };
 
@@ -36,7 +35,7 @@ void note_groups_add(struct note_groups *notes, const char *title, const char *w
     group->count++;
 }
 
-void note_groups_line(const struct note_groups *notes, int at, struct text *line)
+static void note_groups_line(const struct note_groups *notes, int at, struct text *line)
 {
     const struct note_group *group = &notes->groups[at];
     int named = group->count < TITLES_MAXIMUM ? group->count : TITLES_MAXIMUM;
@@ -50,22 +49,17 @@ void note_groups_line(const struct note_groups *notes, int at, struct text *line
     text_format(line, ": %s", notes->words.entries[at].text);
 }
 
-void note_groups_markdown(struct text *text, const struct note_groups *notes, const char *heading)
+void note_groups_describe(const struct note_groups *notes, const char *heading, unsigned media, struct page *page)
 {
     if (notes->count > 0) {
-        text_format(text, "\n## %s\n\n", heading);
+        page_words(page, BLOCK_HEADING, media, heading);
     }
     for (int at = 0; at < notes->count; at++) {
         struct text line = {0};
         note_groups_line(notes, at, &line);
-        const char first = text_string(&line)[0];
-        text_append(text, first == '-' || first == '+' || first == '=' ? "- \\" : "- "); /* no list in the list */
-        markdown_append(text, text_string(&line));
-        text_append(text, "\n");
-        text->failed = text->failed || line.failed;
-        text_release(&line);
+        page_words_move(page, BLOCK_ITEM, media, &line);
     }
-    text->failed = text->failed || notes->failed;
+    page->failed = page->failed || notes->failed;
 }
 
 void note_groups_release(struct note_groups *notes)

@@ -1,5 +1,5 @@
 /* Note groups: notes on cases, where cases of which the same is said share a line. In the order in which they were
- * added. Raw text; callers escape it, note_groups_markdown does. */
+ * added. Raw text. */
 #ifndef ASSAY_REPORT_NOTE_GROUPS_H
 #define ASSAY_REPORT_NOTE_GROUPS_H
 
@@ -8,6 +8,7 @@
 #include "harness/base/arena.h"
 #include "harness/base/name_table.h"
 #include "harness/base/text.h"
+#include "harness/report/page.h"
 
 struct note_group;
 
@@ -24,12 +25,8 @@ struct note_groups {
 /* Says `words` of the case with this title; nothing where they are empty. Both are copied. */
 void note_groups_add(struct note_groups *notes, const char *title, const char *words);
 
-/* Appends one group as a line, raw: "CASE, CASE and 3 more: WORDS". at: from 0 to count. */
-void note_groups_line(const struct note_groups *notes, int at, struct text *line);
-
-/* A list under a heading of the second level, one line for each group: "- CASE, CASE and 3 more: WORDS". Nothing where
- * there is none. */
-void note_groups_markdown(struct text *text, const struct note_groups *notes, const char *heading);
+/* A list under a heading, an item for each group: "CASE, CASE and 3 more: WORDS". Nothing if there is none. */
+void note_groups_describe(const struct note_groups *notes, const char *heading, unsigned media, struct page *page);
 
 void note_groups_release(struct note_groups *notes);
 

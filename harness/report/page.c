@@ -57,6 +57,14 @@ const char *page_word(struct page *page, const char *word)
     return copy != NULL ? copy : "";
 }
 
+const char *page_word_move(struct page *page, struct text *word)
+{
+    const char *copy = page_word(page, text_string(word));
+    page->failed = page->failed || word->failed;
+    text_release(word);
+    return copy;
+}
+
 void page_words(struct page *page, enum block_kind kind, unsigned media, const char *words)
 {
     struct page_block *block = block_add(page, kind, media);
@@ -65,22 +73,74 @@ void page_words(struct page *page, enum block_kind kind, unsigned media, const c
     }
 }
 
-void page_heading(struct page *page, unsigned media, int level, const char *words)
+void page_words_move(struct page *page, enum block_kind kind, unsigned media, struct text *words)
 {
-    struct page_block *block = block_add(page, BLOCK_HEADING, media);
+    if (words->length > 0) {
+        page_words(page, kind, media, text_string(words));
+    }
+    page->failed = page->failed || words->failed;
+    text_release(words);
+}
+
+/* A block of words that are formatted; NULL where memory ran out. */
+static struct page_block *block_say(struct page *page, enum block_kind kind, unsigned media, const char *format,
+                                    va_list values)
+{
+    va_list again;
+    va_copy(again, values);
+    const int length = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    char *words = length >= 0 ? arena_alloc(&page->arena, (size_t)length + 1) : NULL;
+    struct page_block *block = block_add(page, kind, media);
+    page->failed = page->failed || words == NULL;
+    if (words != NULL && block != NULL) {
+        vsnprintf(words, (size_t)length + 1, format, values);
+        block->words = words;
+    }
+    return block;
+}
+
+void page_say(struct page *page, enum block_kind kind, unsigned media, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    (void)block_say(page, kind, media, format, values);
+    va_end(values);
+}
+
+void page_line(struct page *page, int indent, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    struct page_block *block = block_say(page, BLOCK_LEAD, MEDIUM_TERMINAL, format, values);
+    va_end(values);
     if (block != NULL) {
-        block->level = level;
+        block->indent = indent;
+    }
+}
+
+void page_gap(struct page *page)
+{
+    page_words(page, BLOCK_LEAD, MEDIUM_TERMINAL, "");
+}
+
+void page_verdict(struct page *page, unsigned media, const char *strong, bool is_alert, const char *words)
+{
+    struct page_block *block = block_add(page, BLOCK_TEXT, media);
+    if (block != NULL) {
         block->words = page_word(page, words);
+        block->strong = page_word(page, strong);
+        block->is_alert = is_alert;
     }
 }
 
 void page_anchored_heading(struct page *page, unsigned media, const char *anchor, int number, const char *words)
 {
-    char name[64];
-    page_heading(page, media, 2, words);
-    snprintf(name, sizeof name, "%s%d", anchor, number);
-    if (!page->failed) {
-        page->blocks[page->block_count - 1].anchor = page_word(page, name);
+    struct page_block *block = block_add(page, BLOCK_HEADING, media);
+    if (block != NULL) {
+        block->words = page_word(page, words);
+        block->anchor = arena_format(&page->arena, "%s%d", anchor, number);
+        page->failed = page->failed || block->anchor == NULL;
     }
 }
 
@@ -90,7 +150,6 @@ void page_linked_heading(struct page *page, const struct page_block *heading)
     if (block != NULL) {
         *block = *heading;
         block->kind = BLOCK_HEADING;
-        block->level = 2;
         block->words = page_word(page, heading->words);
         block->anchor = heading->anchor != NULL ? page_word(page, heading->anchor) : NULL;
         block->label = heading->label != NULL ? page_word(page, heading->label) : NULL;
@@ -102,6 +161,14 @@ void page_part_add(struct page *page, unsigned media, struct page_part part)
     struct page_block *block = block_add(page, BLOCK_PART, media);
     if (block != NULL) {
         block->part = part;
+    }
+}
+
+void page_series_add(struct page *page, unsigned media, struct page_series series)
+{
+    struct page_block *block = block_add(page, BLOCK_SERIES, media);
+    if (block != NULL) {
+        block->series = series;
     }
 }
 
@@ -120,31 +187,24 @@ void page_figure(struct page *page, unsigned media, const char *plot, const char
     }
 }
 
-struct page_table *page_table_add(struct page *page, const struct page_table *table)
+struct page_table *page_table_add(struct page *page, unsigned media, const struct page_column *columns, int count)
 {
-    size_t columns_bytes = (size_t)table->column_count * sizeof *table->columns;
-    struct page_block *block = block_add(page, BLOCK_TABLE, table->media);
-    struct page_table *made = arena_alloc(&page->arena, sizeof *made);
-    struct page_column *columns = arena_alloc(&page->arena, columns_bytes);
-    if (block == NULL || made == NULL || columns == NULL) {
-        page->block_count -= block != NULL ? 1 : 0;
+    const size_t bytes = (size_t)count * sizeof *columns;
+    struct page_table *table = arena_alloc(&page->arena, sizeof *table);
+    struct page_column *copy = arena_alloc(&page->arena, bytes);
+    struct page_block *block = table != NULL && copy != NULL ? block_add(page, BLOCK_TABLE, media) : NULL;
+    if (block == NULL) {
         page->failed = true;
-        return NULL;
+        return &page->lost;
     }
-    memcpy(columns, table->columns, columns_bytes);
-    *made = *table;
-    made->columns = columns;
-    made->rows = NULL;
-    made->row_count = made->row_room = 0;
-    block->table = made;
-    return made;
+    memcpy(copy, columns, bytes);
+    *table = (struct page_table){.columns = copy, .column_count = count};
+    block->table = table;
+    return table;
 }
 
 void page_row_add(struct page *page, struct page_table *table, const struct cell *cells)
 {
-    if (table == NULL) {
-        return;
-    }
     size_t bytes = (size_t)table->column_count * sizeof *cells;
     struct cell **rows = list_grow(&page->arena, table->rows, table->row_count, &table->row_room, sizeof *rows);
     struct cell *row = arena_alloc(&page->arena, bytes);
@@ -155,4 +215,34 @@ void page_row_add(struct page *page, struct page_table *table, const struct cell
     memcpy(row, cells, bytes);
     table->rows = rows;
     rows[table->row_count++] = row;
+}
+
+static bool series_visit(const struct page *page, const struct page_series *series, enum page_media medium,
+                         page_visitor *visit, void *state)
+{
+    bool whole = true;
+    for (int index = 0; index < series->count && whole; index++) {
+        struct page part = {.plots = page->plots};
+        series->describe(series->context, index, &part);
+        whole = page_visit(&part, medium, visit, state);
+        page_release(&part);
+    }
+    return whole;
+}
+
+bool page_visit(const struct page *page, enum page_media medium, page_visitor *visit, void *state)
+{
+    bool whole = !page->failed;
+    for (int at = 0; at < page->block_count && whole; at++) {
+        const struct page_block *block = &page->blocks[at];
+        if (!page_is_for(block->media, medium)) {
+            continue;
+        }
+        if (block->kind == BLOCK_SERIES) {
+            whole = series_visit(page, &block->series, medium, visit, state);
+        } else {
+            visit(page, block, state);
+        }
+    }
+    return whole;
 }

@@ -22,6 +22,30 @@ void page_none_write(const struct page *page, const struct report_style *style, 
     (void)text;
 }
 
+static void marked_write(const struct page_dialect *dialect, const struct page_mark *mark, const char *words,
+                         struct text *text)
+{
+    text_append(text, mark->before);
+    dialect->append(text, words);
+    text_append(text, mark->end);
+}
+
+bool page_words_write(const struct page_dialect *dialect, const struct page_block *block, struct text *text)
+{
+    const struct page_mark *mark = &dialect->marks[block->kind];
+    if (mark->before == NULL) {
+        return false;
+    }
+    if (block->strong != NULL) {
+        text_append(text, mark->before);
+        marked_write(dialect, block->is_alert ? &dialect->alert : &dialect->strong, block->strong, text);
+        marked_write(dialect, &(struct page_mark){"", mark->end}, block->words, text);
+    } else {
+        marked_write(dialect, mark, block->words, text);
+    }
+    return true;
+}
+
 enum status_code report_format_parse(const char *name, enum report_format *format, struct status *error)
 {
     for (int index = 0; index < REPORT_FORMAT_COUNT; index++) {
@@ -46,9 +70,9 @@ static bool kind_has(const struct page_kind *kind, int format)
     return rows[format].page != page_none_write || kind->own[format] != NULL || format == REPORT_JSON;
 }
 
-static enum status_code format_refuse(const struct page_kind *kind, struct status *error)
+/* "table, md or json": the formats that a page has. */
+static void formats_append(struct text *names, const struct page_kind *kind)
 {
-    struct text names = {0};
     int count = 0, at = 0;
     for (int format = 0; format < REPORT_FORMAT_COUNT; format++) {
         count += kind_has(kind, format) ? 1 : 0;
@@ -56,9 +80,31 @@ static enum status_code format_refuse(const struct page_kind *kind, struct statu
     for (int format = 0; format < REPORT_FORMAT_COUNT; format++) {
         if (kind_has(kind, format)) {
             at++;
-            text_format(&names, "%s%s", at == 1 ? "" : at == count ? " or " : ", ", rows[format].name);
+            text_format(names, "%s%s", at == 1 ? "" : at == count ? " or " : ", ", rows[format].name);
         }
     }
+}
+
+enum status_code page_format_parse(const struct page_kind *kind, const char *name, enum report_format *format,
+                                   struct status *error)
+{
+    struct text names = {0};
+    enum report_format found;
+    if (report_format_parse(name, &found, NULL) == STATUS_OK && kind_has(kind, (int)found)) {
+        *format = found;
+        return STATUS_OK;
+    }
+    formats_append(&names, kind);
+    enum status_code code =
+        status_set(error, STATUS_INVALID, "'%s' is not a format of %s; use %s", name, kind->name, text_string(&names));
+    text_release(&names);
+    return code;
+}
+
+static enum status_code format_refuse(const struct page_kind *kind, struct status *error)
+{
+    struct text names = {0};
+    formats_append(&names, kind);
     enum status_code code =
         status_set(error, STATUS_INVALID, "%s has no such format; use %s", kind->name, text_string(&names));
     text_release(&names);

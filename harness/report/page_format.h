@@ -12,6 +12,20 @@ typedef void page_writer(const struct page *page, const struct report_style *sty
 REPORT_FORMAT_TABLE(PAGE_WRITER_DECLARE)
 #undef PAGE_WRITER_DECLARE
 
+/* What a format puts around words: around those of each kind of block, and around strong words within them. */
+struct page_mark {
+    const char *before, *end;
+};
+
+struct page_dialect {
+    void (*append)(struct text *text, const char *words); /* escaped */
+    struct page_mark strong, alert;                       /* alert: strong words of a block that is an alert */
+    struct page_mark marks[BLOCK_KIND_COUNT];             /* before NULL: a block that is not words */
+};
+
+/* Appends a block of words. False where the block is none: nothing is appended. */
+bool page_words_write(const struct page_dialect *dialect, const struct page_block *block, struct text *text);
+
 /* Appends a subject in one format that is its own affair. */
 typedef void page_own_writer(const void *subject, const struct report_style *style, struct text *text);
 
@@ -24,6 +38,10 @@ struct page_kind {
         *own[REPORT_FORMAT_COUNT]; /* of formats that are no pages, as csv, or that this one shows in its own form */
     enum status_code (*document)(const void *subject, struct text *text, struct status *error); /* JSON */
 };
+
+/* The word of a format that a page has. STATUS_INVALID lists them. */
+enum status_code page_format_parse(const struct page_kind *kind, const char *name, enum report_format *format,
+                                   struct status *error);
 
 /* Appends subject in a format. style may be NULL: 80 columns, no colour, no plots. STATUS_INVALID: a page has no such
  * format; the text lists those that it has. STATUS_OUT_OF_MEMORY. */

@@ -35,6 +35,11 @@ static void cell_write(const struct page_column *column, const struct cell *cell
     const char *string = cell_text(cell, column->kind, word);
     if (column->kind == CELL_JUDGED && cell->known) {
         judged_write(cell, text);
+    } else if (cell->is_bad) {
+        text_append(text, cell_is_word(column->kind) ? "<td class=\"fail\">" : "<td class=\"n fail\">");
+        xml_append(text, string);
+        xml_append(text, cell->after != NULL ? cell->after : "");
+        text_append(text, "</td>");
     } else if (cell_is_word(column->kind)) {
         html_cell_append(text, string);
     } else {
@@ -69,22 +74,15 @@ static void table_write(const struct page_table *table, struct text *text)
     html_table_end(text);
 }
 
-static void paragraph_write(const char *tag, const char *words, const char *end, struct text *text)
-{
-    text_append(text, tag);
-    xml_append(text, words);
-    text_append(text, end);
-}
-
 static void section_write(const struct page_block *block, struct text *text)
 {
-    text_format(text, "<h%d", block->level);
+    text_append(text, "<h2");
     if (block->anchor != NULL) {
         text_format(text, " id=\"%s\"", block->anchor);
     }
     text_append(text, ">");
     xml_append(text, block->words);
-    text_format(text, "</h%d>\n", block->level);
+    text_append(text, "</h2>\n");
 }
 
 static void contents_write(const struct page *page, struct text *text)
@@ -130,50 +128,48 @@ static void figure_write(const struct page *page, const struct page_block *block
     text_release(&image);
 }
 
-static void block_write(const struct page *page, const struct page_block *block, size_t *images_bytes,
-                        struct text *text)
+static const struct page_dialect dialect = {
+    .append = xml_append,
+    .strong = {"<strong>", "</strong>"},
+    .alert = {"<strong class=\"fail\">", "</strong>"},
+    .marks = {[BLOCK_SUBHEADING] = {"<h3>", "</h3>\n"},
+              [BLOCK_ALERT] = {"<p class=\"fail\"><strong>", "</strong></p>\n"},
+              [BLOCK_LEAD] = {"<p>", "</p>\n"},
+              [BLOCK_TEXT] = {"<p>", "</p>\n"},
+              [BLOCK_NOTE] = {"<p class=\"note\">", "</p>\n"},
+              [BLOCK_ITEM] = {"<p class=\"note\">", "</p>\n"}},
+};
+
+struct screen {
+    struct text *text;
+    size_t images_bytes;
+};
+
+static void block_write(const struct page *page, const struct page_block *block, void *state)
 {
-    switch (block->kind) {
-    case BLOCK_TITLE:
-        html_page_begin(text, block->words);
-        break;
-    case BLOCK_HEADING:
-        section_write(block, text);
-        break;
-    case BLOCK_ALERT:
-        paragraph_write("<p class=\"fail\"><strong>", block->words, "</strong></p>\n", text);
-        break;
-    case BLOCK_LEAD:
-    case BLOCK_TEXT:
-        paragraph_write("<p>", block->words, "</p>\n", text);
-        break;
-    case BLOCK_NOTE:
-    case BLOCK_ITEM:
-        paragraph_write("<p class=\"note\">", block->words, "</p>\n", text);
-        break;
-    case BLOCK_CONTENTS:
-        contents_write(page, text);
-        break;
-    case BLOCK_TABLE:
-        table_write(block->table, text);
-        break;
-    case BLOCK_FIGURE:
-        figure_write(page, block, images_bytes, text);
-        break;
-    case BLOCK_PART:
-        block->part.write(block->part.context, text);
-        break;
+    struct screen *screen = state;
+    if (page_words_write(&dialect, block, screen->text)) {
+        return;
+    }
+    if (block->kind == BLOCK_TITLE) {
+        html_page_begin(screen->text, block->words);
+    } else if (block->kind == BLOCK_HEADING) {
+        section_write(block, screen->text);
+    } else if (block->kind == BLOCK_CONTENTS) {
+        contents_write(page, screen->text);
+    } else if (block->kind == BLOCK_TABLE) {
+        table_write(block->table, screen->text);
+    } else if (block->kind == BLOCK_FIGURE) {
+        figure_write(page, block, &screen->images_bytes, screen->text);
+    } else if (block->kind == BLOCK_PART) {
+        block->part.write(block->part.context, screen->text);
     }
 }
 
 void page_html_write(const struct page *page, const struct report_style *style, struct text *text)
 {
     (void)style;
-    size_t images_bytes = 0;
-    for (int at = 0; at < page->block_count; at++) {
-        if (page_is_for(page->blocks[at].media, MEDIUM_SCREEN)) {
-            block_write(page, &page->blocks[at], &images_bytes, text);
-        }
-    }
+    struct screen screen = {.text = text};
+    text->failed = !page_visit(page, MEDIUM_SCREEN, block_write, &screen) || text->failed;
     html_page_end(text);
 }

@@ -212,54 +212,49 @@ static void figure_write(const struct page *page, const struct page_block *block
     }
 }
 
-static void block_write(const struct page *page, const struct page_block *block, bool is_listed, struct text *text)
+static const struct page_dialect dialect = {
+    .append = latex_append,
+    .strong = {"\\textbf{", "}"},
+    .alert = {"\\textbf{", "}"},
+    .marks = {[BLOCK_TITLE] = {"\\section*{", "}\n"},
+              [BLOCK_HEADING] = {"\\subsection*{", "}\n"},
+              [BLOCK_SUBHEADING] = {"\\subsubsection*{", "}\n"},
+              [BLOCK_ALERT] = {"\\textbf{", "}\n"},
+              [BLOCK_LEAD] = {"", "\n"},
+              [BLOCK_TEXT] = {"", "\n"},
+              [BLOCK_NOTE] = {"", "\n"},
+              [BLOCK_ITEM] = {"\\item ", "\n"}},
+};
+
+struct latex {
+    struct text *text;
+    bool is_listed; /* the block before was an item */
+};
+
+/* A document of few pages needs no contents, and a part is of another format. */
+static void block_write(const struct page *page, const struct page_block *block, void *state)
 {
-    text_append(text, block->kind == BLOCK_ITEM && !is_listed ? "\\begin{itemize}\n" : "");
-    switch (block->kind) {
-    case BLOCK_TITLE:
-        command_write("\\section*{", block->words, "}\n", text);
-        break;
-    case BLOCK_HEADING:
-        command_write(block->level == 2 ? "\\subsection*{" : "\\subsubsection*{", block->words, "}\n", text);
-        break;
-    case BLOCK_ALERT:
-        command_write("\\textbf{", block->words, "}\n", text);
-        break;
-    case BLOCK_LEAD:
-    case BLOCK_TEXT:
-    case BLOCK_NOTE:
-        command_write("", block->words, "\n", text);
-        break;
-    case BLOCK_ITEM:
-        command_write("\\item ", block->words, "\n", text);
-        break;
-    case BLOCK_TABLE:
-        table_write(block->table, text);
-        break;
-    case BLOCK_FIGURE:
-        figure_write(page, block, text);
-        break;
-    case BLOCK_CONTENTS: /* a document of few pages */
-    case BLOCK_PART:     /* of another format */
-        break;
+    struct latex *latex = state;
+    const bool is_item = block->kind == BLOCK_ITEM;
+    text_append(latex->text, latex->is_listed && !is_item ? "\\end{itemize}\n" : "");
+    text_append(latex->text, !is_item ? "\n" : latex->is_listed ? "" : "\\begin{itemize}\n");
+    latex->is_listed = is_item;
+    if (block->kind == BLOCK_TABLE) {
+        table_write(block->table, latex->text);
+    } else if (block->kind == BLOCK_FIGURE) {
+        figure_write(page, block, latex->text);
+    } else {
+        (void)page_words_write(&dialect, block, latex->text);
     }
 }
 
 void page_latex_write(const struct page *page, const struct report_style *style, struct text *text)
 {
-    bool is_listed = false;
+    struct latex latex = {.text = text};
     (void)style;
     text_append(text, preamble);
     text_append(text, "\\begin{document}\n");
-    for (int at = 0; at < page->block_count; at++) {
-        const struct page_block *block = &page->blocks[at];
-        if (page_is_for(block->media, MEDIUM_DOCUMENT)) {
-            text_append(text, is_listed && block->kind != BLOCK_ITEM ? "\\end{itemize}\n" : "");
-            text_append(text, block->kind != BLOCK_ITEM ? "\n" : "");
-            block_write(page, block, is_listed, text);
-            is_listed = block->kind == BLOCK_ITEM;
-        }
-    }
-    text_append(text, is_listed ? "\\end{itemize}\n" : "");
+    text->failed = !page_visit(page, MEDIUM_DOCUMENT, block_write, &latex) || text->failed;
+    text_append(text, latex.is_listed ? "\\end{itemize}\n" : "");
     text_append(text, "\n\\end{document}\n");
 }

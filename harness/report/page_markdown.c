@@ -1,5 +1,6 @@
 /* Page as GitHub-flavoured Markdown: a blank line before each block, but between the items of a list. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "harness/report/escape.h"
 #include "harness/report/page_format.h"
@@ -50,21 +51,14 @@ static void row_write(const struct page_table *table, int row, struct text *text
     text_append(text, "\n");
 }
 
-static void paragraph_write(const char *before, const char *words, const char *end, struct text *text)
+static void table_write(const struct page_table *table, struct text *text)
 {
-    text_append(text, before);
-    markdown_append(text, words);
-    text_append(text, end);
+    for (int row = -2; row < table->row_count; row++) {
+        row_write(table, row, text);
+    }
 }
 
-/* An item must not open another list in the list. */
-static void item_write(const char *words, struct text *text)
-{
-    const bool is_mark = words[0] == '-' || words[0] == '+' || words[0] == '=';
-    paragraph_write(is_mark ? "- \\" : "- ", words, "\n", text);
-}
-
-/* Images are files beside the page, which are there where somebody keeps them. */
+/* Images are files beside the page, which are there if somebody keeps them. */
 static bool figure_is_there(const struct page *page, const struct page_block *block)
 {
     const struct text *svg = plot_set_svg(page->plots, block->anchor);
@@ -73,60 +67,61 @@ static bool figure_is_there(const struct page *page, const struct page_block *bl
 
 static void figure_write(const struct page *page, const struct page_block *block, struct text *text)
 {
-    paragraph_write("![", block->words, "](", text);
+    text_append(text, "![");
+    markdown_append(text, block->words);
+    text_append(text, "](");
     link_append(text, page->plots->link);
     text_format(text, "/%s.svg)\n", block->anchor);
 }
 
-static void block_write(const struct page *page, const struct page_block *block, struct text *text)
+static const struct page_dialect dialect = {
+    .append = markdown_append,
+    .strong = {"**", "**"},
+    .alert = {"**", "**"},
+    .marks = {[BLOCK_TITLE] = {"# ", "\n"},
+              [BLOCK_HEADING] = {"## ", "\n"},
+              [BLOCK_SUBHEADING] = {"### ", "\n"},
+              [BLOCK_ALERT] = {"**", "**\n"},
+              [BLOCK_LEAD] = {"", "\n"},
+              [BLOCK_TEXT] = {"", "\n"},
+              [BLOCK_NOTE] = {"", "\n"},
+              [BLOCK_ITEM] = {"", "\n"}}, /* its mark is in block_write */
+};
+
+struct markdown {
+    struct text *text;
+    bool is_first, is_listed; /* the block before was an item */
+};
+
+/* Headings are found without a list of contents. */
+static void block_write(const struct page *page, const struct page_block *block, void *state)
 {
-    switch (block->kind) {
-    case BLOCK_TITLE:
-        paragraph_write("# ", block->words, "\n", text);
-        break;
-    case BLOCK_HEADING:
-        paragraph_write(block->level == 2 ? "## " : "### ", block->words, "\n", text);
-        break;
-    case BLOCK_ALERT:
-        paragraph_write("**", block->words, "**\n", text);
-        break;
-    case BLOCK_LEAD:
-    case BLOCK_TEXT:
-    case BLOCK_NOTE:
-        paragraph_write("", block->words, "\n", text);
-        break;
-    case BLOCK_ITEM:
-        item_write(block->words, text);
-        break;
-    case BLOCK_TABLE:
-        for (int row = -2; row < block->table->row_count; row++) {
-            row_write(block->table, row, text);
-        }
-        break;
-    case BLOCK_FIGURE:
-        figure_write(page, block, text);
-        break;
-    case BLOCK_PART:
-        block->part.write(block->part.context, text);
-        break;
-    case BLOCK_CONTENTS:
-        break; /* headings are found without links */
+    struct markdown *markdown = state;
+    struct text *text = markdown->text;
+    const bool is_item = block->kind == BLOCK_ITEM;
+    if (block->kind == BLOCK_CONTENTS || (block->kind == BLOCK_FIGURE && !figure_is_there(page, block))) {
+        return;
     }
+    text_append(text, markdown->is_first || (markdown->is_listed && is_item) ? "" : "\n");
+    if (is_item) { /* it must not open another list in the list */
+        text_append(text, block->words[0] != '\0' && strchr("-+=", block->words[0]) != NULL ? "- \\" : "- ");
+    }
+    if (block->kind == BLOCK_TABLE) {
+        table_write(block->table, text);
+    } else if (block->kind == BLOCK_FIGURE) {
+        figure_write(page, block, text);
+    } else if (block->kind == BLOCK_PART) {
+        block->part.write(block->part.context, text);
+    } else {
+        (void)page_words_write(&dialect, block, text);
+    }
+    markdown->is_first = false;
+    markdown->is_listed = is_item;
 }
 
 void page_markdown_write(const struct page *page, const struct report_style *style, struct text *text)
 {
     (void)style;
-    const struct page_block *before = NULL;
-    for (int at = 0; at < page->block_count; at++) {
-        const struct page_block *block = &page->blocks[at];
-        bool is_shown = page_is_for(block->media, MEDIUM_DOCUMENT) && block->kind != BLOCK_CONTENTS &&
-                        (block->kind != BLOCK_FIGURE || figure_is_there(page, block));
-        if (is_shown) {
-            bool is_next_item = before != NULL && before->kind == BLOCK_ITEM && block->kind == BLOCK_ITEM;
-            text_append(text, before == NULL || is_next_item ? "" : "\n");
-            block_write(page, block, text);
-            before = block;
-        }
-    }
+    struct markdown markdown = {.text = text, .is_first = true};
+    text->failed = !page_visit(page, MEDIUM_DOCUMENT, block_write, &markdown) || text->failed;
 }

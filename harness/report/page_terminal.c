@@ -18,6 +18,7 @@ struct layout {
     const struct page_table *table;
     int flexible;             /* its index; -1: none */
     bool is_broken, is_short; /* a row takes two lines; without what can be spared */
+    bool has_mark_room;       /* behind the row */
 };
 
 static void colour_append(const struct terminal *terminal, const char *code)
@@ -42,7 +43,7 @@ static int width_sum(const struct layout *layout, int first, int last)
     int width = 0;
     for (int index = first; index < last; index++) {
         const struct page_column *column = &layout->table->columns[index];
-        width += column_is_shown(layout, index) ? column->lead + column->width : 0;
+        width += column_is_shown(layout, index) && column->width > 0 ? column->lead + column->width : 0;
     }
     return width;
 }
@@ -70,6 +71,7 @@ static void layout_make(struct terminal *terminal, struct layout *layout)
     layout->is_short = layout->is_broken && terminal->width < 1 + after;
     room = layout->is_broken ? terminal->width - before : room;
     terminal->name_width = column->width_most < room ? column->width_most : room;
+    layout->has_mark_room = !layout->is_broken && terminal->width >= before + terminal->name_width + after + MARK_ROOM;
 }
 
 static void heading_write(const struct terminal *terminal, const struct page_column *column, int width, bool is_corner)
@@ -116,11 +118,11 @@ static void cell_write(const struct terminal *terminal, const struct page_column
     outside_cell_append(terminal->text, string, width, !cell_is_word(column->kind));
 }
 
-/* The last column, wrapped, from column `at` on, or below where there is no room beside. */
-static void rest_write(const struct terminal *terminal, const struct layout *layout, const struct cell *cell, int at)
+/* A column, wrapped, from `at` on, or below where there is no room beside. */
+static void rest_write(const struct terminal *terminal, const struct layout *layout, const struct page_column *column,
+                       const struct cell *cell, int at)
 {
     char word[CELL_TEXT_BYTES];
-    const struct page_column *column = &layout->table->columns[layout->table->column_count - 1];
     int start = at + column->lead;
     if (terminal->width - start < LABEL_LEAST) {
         start = layout->table->indent + HANG;
@@ -132,6 +134,60 @@ static void rest_write(const struct terminal *terminal, const struct layout *lay
     outside_paragraph_append(terminal->text, cell_text(cell, column->kind, word), terminal->width, start, start);
 }
 
+/* The cell of a row that stands in a column of that width; NULL: the row has none, or nothing in it. */
+static const struct cell *special_find(const struct layout *layout, const struct cell *cells, int width)
+{
+    const struct page_table *table = layout->table;
+    for (int index = 0; cells != NULL && index < table->column_count; index++) {
+        const bool is_it = table->columns[index].width == width && column_is_shown(layout, index);
+        if (is_it && cells[index].known && cells[index].word[0] != '\0') {
+            return &cells[index];
+        }
+    }
+    return NULL;
+}
+
+/* The name of a row that stands alone: one that is too long, or has a mark that has no room behind the row. */
+static bool name_write_alone(const struct terminal *terminal, const struct layout *layout, const struct cell *cells)
+{
+    const struct page_column *column = &layout->table->columns[layout->flexible];
+    const struct cell *mark = layout->has_mark_room ? NULL : special_find(layout, cells, WIDTH_MARK);
+    if (cells == NULL || !column->is_whole) {
+        return false;
+    }
+    struct text name = {0};
+    terminal_append(&name, cells[layout->flexible].word);
+    bool is_alone = mark != NULL || layout->is_broken || width_measure(text_string(&name)) >= terminal->name_width;
+    if (is_alone) {
+        text_format(&name, "%s%s", mark != NULL ? ": " : "", mark != NULL ? mark->word : "");
+        outside_paragraph_append(terminal->text, text_string(&name), terminal->width, layout->table->indent + HANG,
+                                 layout->table->indent);
+        blanks_append(terminal, layout->is_broken ? 0 : layout->table->indent + terminal->name_width);
+    }
+    terminal->text->failed = terminal->text->failed || name.failed;
+    text_release(&name);
+    return is_alone;
+}
+
+/* Behind the row, and below it. */
+static void row_end(const struct terminal *terminal, const struct layout *layout, const struct cell *cells)
+{
+    const struct cell *mark = layout->has_mark_room ? special_find(layout, cells, WIDTH_MARK) : NULL;
+    const struct cell *below = special_find(layout, cells, WIDTH_BELOW);
+    if (mark != NULL) {
+        blanks_append(terminal, MARK_COLUMNS);
+        outside_cell_append(terminal->text, mark->word, MARK_ROOM - MARK_COLUMNS, false);
+    }
+    line_end_append(terminal->text);
+    if (below != NULL) {
+        const struct page_column *column = &layout->table->columns[below - cells];
+        const int indent = layout->table->indent + HANG, start = indent + width_measure(column->short_title) + 2;
+        blanks_append(terminal, indent);
+        text_format(terminal->text, "%s: ", column->short_title);
+        outside_paragraph_append(terminal->text, below->word, terminal->width, start, start);
+    }
+}
+
 /* One row; cells NULL: the heading. */
 static void row_write(const struct terminal *terminal, const struct layout *layout, const struct cell *cells)
 {
@@ -141,12 +197,16 @@ static void row_write(const struct terminal *terminal, const struct layout *layo
     for (int index = 0; index < table->column_count; index++) {
         const struct page_column *column = &table->columns[index];
         int width = column_width(terminal, column) - less;
-        if (!column_is_shown(layout, index)) {
+        if (!column_is_shown(layout, index) || column->width == WIDTH_MARK || column->width == WIDTH_BELOW) {
             continue;
         }
         if (column->width == WIDTH_REST) {
-            rest_write(terminal, layout, &cells[index], at);
+            rest_write(terminal, layout, column, &cells[index], at);
             return;
+        }
+        if (index == layout->flexible && name_write_alone(terminal, layout, cells)) {
+            at += column->lead + width;
+            continue;
         }
         blanks_append(terminal, column->lead);
         if (cells == NULL) {
@@ -158,10 +218,10 @@ static void row_write(const struct terminal *terminal, const struct layout *layo
         less = 0;
         if (layout->is_broken && index == layout->flexible) {
             line_end_append(terminal->text);
-            less = layout->is_short ? 1 : 0; /* no name stands before it there */
+            less = layout->is_short && !column->is_whole ? 1 : 0; /* no name stands before it there */
         }
     }
-    line_end_append(terminal->text);
+    row_end(terminal, layout, cells);
 }
 
 /* How many cases each column is over, where the columns say so. */
@@ -231,48 +291,52 @@ static void table_write(struct terminal *terminal, const struct page_table *tabl
     }
 }
 
-static void block_write(struct terminal *terminal, const struct page_block *block)
+/* How blocks of words look: what stands before, the colour, and the blanks of the lines behind the first. */
+static const struct {
+    bool is_words, is_apart;
+    const char *colour;
+    int hang;
+} looks[BLOCK_KIND_COUNT] = {
+    [BLOCK_TITLE] = {true, false, "\x1b[1m", HANG},
+    [BLOCK_HEADING] = {true, true, "\x1b[1m", HANG},
+    [BLOCK_SUBHEADING] = {true, true, "\x1b[1m", HANG},
+    [BLOCK_ALERT] = {true, false, "\x1b[1;31m", HANG},
+    [BLOCK_LEAD] = {true, false, "", HANG},
+    [BLOCK_TEXT] = {true, false, "", 0},
+    [BLOCK_NOTE] = {true, true, "", 0},
+    [BLOCK_ITEM] = {true, false, "", HANG},
+};
+
+static void words_write(const struct terminal *terminal, const struct page_block *block)
 {
-    switch (block->kind) {
-    case BLOCK_TITLE:
-    case BLOCK_HEADING:
-        text_append(terminal->text, block->kind == BLOCK_HEADING ? "\n" : "");
-        colour_append(terminal, "\x1b[1m");
-        outside_paragraph_append(terminal->text, block->words, terminal->width, HANG, 0);
-        colour_append(terminal, "\x1b[0m");
-        break;
-    case BLOCK_ALERT:
-        colour_append(terminal, "\x1b[1;31m");
-        outside_paragraph_append(terminal->text, block->words, terminal->width, HANG, 0);
-        colour_append(terminal, "\x1b[0m");
-        break;
-    case BLOCK_LEAD:
-    case BLOCK_ITEM:
-        outside_paragraph_append(terminal->text, block->words, terminal->width, HANG, 0);
-        break;
-    case BLOCK_TEXT:
-    case BLOCK_NOTE:
-        text_append(terminal->text, block->kind == BLOCK_NOTE ? "\n" : "");
-        outside_paragraph_append(terminal->text, block->words, terminal->width, 0, 0);
-        break;
-    case BLOCK_TABLE:
+    struct text words = {0};
+    text_format(&words, "%s%s", block->strong != NULL ? block->strong : "", block->words);
+    text_append(terminal->text, looks[block->kind].is_apart ? "\n" : "");
+    colour_append(terminal, looks[block->kind].colour);
+    blanks_append(terminal, block->indent);
+    outside_paragraph_append(terminal->text, text_string(&words), terminal->width,
+                             block->indent + looks[block->kind].hang, block->indent);
+    colour_append(terminal, looks[block->kind].colour[0] != '\0' ? "\x1b[0m" : "");
+    terminal->text->failed = terminal->text->failed || words.failed;
+    text_release(&words);
+}
+
+/* Contents and figures are nothing that a terminal could show. */
+static void block_write(const struct page *page, const struct page_block *block, void *state)
+{
+    struct terminal *terminal = state;
+    (void)page;
+    if (looks[block->kind].is_words) {
+        words_write(terminal, block);
+    } else if (block->kind == BLOCK_TABLE) {
         table_write(terminal, block->table);
-        break;
-    case BLOCK_PART:
+    } else if (block->kind == BLOCK_PART) {
         block->part.write(block->part.context, terminal->text);
-        break;
-    case BLOCK_CONTENTS:
-    case BLOCK_FIGURE:
-        break; /* nothing that a terminal could show */
     }
 }
 
 void page_terminal_write(const struct page *page, const struct report_style *style, struct text *text)
 {
     struct terminal terminal = {.text = text, .width = style->width, .colour = style->colour};
-    for (int at = 0; at < page->block_count; at++) {
-        if (page_is_for(page->blocks[at].media, MEDIUM_TERMINAL)) {
-            block_write(&terminal, &page->blocks[at]);
-        }
-    }
+    text->failed = !page_visit(page, MEDIUM_TERMINAL, block_write, &terminal) || text->failed;
 }

@@ -163,7 +163,7 @@ void proof_rates_describe(const struct report *report, struct page *page)
         {.title = "safe", .kind = CELL_PART},
         {.title = "tight", .kind = CELL_PART},
     };
-    const unsigned media = MEDIUM_DOCUMENT | MEDIUM_SCREEN;
+    const unsigned media = MEDIA_READ;
     struct proof_rate rates[PROOF_RATES_MAXIMUM];
     int count = proof_rates_make(report, rates);
     if (count == 0) {
@@ -171,17 +171,14 @@ void proof_rates_describe(const struct report *report, struct page *page)
     }
     page_linked_heading(page, &(struct page_block){.media = media, .words = "Estimates as limits", .anchor = "limits"});
     page_words(page, BLOCK_NOTE, media, rates_words);
-    struct page_table *table =
-        page_table_add(page, &(struct page_table){.media = media, .columns = columns, .column_count = 4});
+    struct page_table *table = page_table_add(page, media, columns, 4);
     for (int i = 0; i < count; i++) {
         struct text quantity = {0};
         quantity_words_append(&quantity, rates[i].quantity);
-        const struct cell cells[] = {cell_word(rates[i].estimator), cell_word(page_word(page, text_string(&quantity))),
+        const struct cell cells[] = {cell_word(rates[i].estimator), cell_word(page_word_move(page, &quantity)),
                                      cell_part(rates[i].safe_count, rates[i].known_count),
                                      cell_part(rates[i].tight_count, rates[i].less_known_count)};
         page_row_add(page, table, cells);
-        page->failed = page->failed || quantity.failed;
-        text_release(&quantity);
     }
 }
 

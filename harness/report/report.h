@@ -87,6 +87,15 @@ enum {
 #define REPORT_FORMAT_WORDS                                              REPORT_FORMAT_TABLE(REPORT_FORMAT_WORD)
 #define REPORT_FORMAT_HELP                                               REPORT_FORMAT_TABLE(REPORT_FORMAT_HELP_WORD)
 
+/* "table (default), md, html, latex or json": the formats that every page has. REPORT_PAGE_WORD_none puts "" where the
+ * word of another renderer stands. */
+#define REPORT_PAGE_WORD_none                  ~, ""
+#define REPORT_PAGE_SECOND(first, second, ...) second
+#define REPORT_PAGE_PICK(...)                  REPORT_PAGE_SECOND(__VA_ARGS__)
+#define REPORT_PAGE_WORD(format, lead, word, mark, other, renderer)                                                    \
+    REPORT_PAGE_PICK(REPORT_PAGE_WORD_##renderer, lead word mark, ~)
+#define REPORT_PAGE_HELP REPORT_FORMAT_TABLE(REPORT_PAGE_WORD) " or json"
+
 /* The word of a format. STATUS_INVALID lists them. */
 enum status_code report_format_parse(const char *name, enum report_format *format, struct status *error);
 

@@ -47,10 +47,7 @@ static void document_rows_describe(struct page *page, const struct side_table *t
         columns[1 + column] =
             (struct page_column){.title = table->columns[column].title, .kind = table->columns[column].kind};
     }
-    struct page_table *made = page_table_add(
-        page,
-        &(struct page_table){.media = MEDIUM_DOCUMENT, .columns = columns, .column_count = 1 + table->column_count});
-    rows_add(page, made, table, cases);
+    rows_add(page, page_table_add(page, MEDIUM_DOCUMENT, columns, 1 + table->column_count), table, cases);
 }
 
 /* What is not shown, and what the table adds: a document has a paragraph for each, a screen one. */
@@ -116,7 +113,7 @@ void side_tables_describe(const struct report *report, struct page *page)
     const struct side_table *table;
     for (int index = 0; (table = side_table_at(index)) != NULL; index++) {
         if (!table->is_detail) {
-            table_describe(table, report, CASES_MAXIMUM, MEDIUM_DOCUMENT | MEDIUM_SCREEN, page);
+            table_describe(table, report, CASES_MAXIMUM, MEDIA_READ, page);
         }
     }
 }

@@ -51,9 +51,9 @@ static void grid_describe(struct page *page, const struct rule_series *series)
         columns[at + 1] = (struct page_column){
             .title = page_word(page, rule_column_word(&lengths[at], word)), .kind = CELL_JUDGED, .width = CELL_COLUMNS};
     }
-    struct page_table *table =
-        page_table_add(page, &(struct page_table){.is_split = true, .columns = columns, .column_count = count + 1});
-    if (table != NULL) {
+    struct page_table *table = page_table_add(page, MEDIUM_ALL, columns, count + 1);
+    table->is_split = true;
+    if (!page->failed) {
         grid_rows_add(page, table, series, lengths);
     }
 }
@@ -62,16 +62,12 @@ static void grid_describe(struct page *page, const struct rule_series *series)
 static void series_describe(struct page *page, const struct weights_rule *rule, int index)
 {
     const struct rule_series *series = &rule->series[index];
-    struct text boundary = {0}, title = {0};
+    struct text boundary = {0};
     rule_boundary_append(&boundary, series);
-    text_format(&title, "%s: %s", series->title, text_string(&boundary));
-    page_heading(page, MEDIUM_TERMINAL, 2, text_string(&title));
-    page_heading(page, MEDIUM_DOCUMENT, 3, series->title);
+    page_say(page, BLOCK_HEADING, MEDIUM_TERMINAL, "%s: %s", series->title, text_string(&boundary));
+    page_words(page, BLOCK_SUBHEADING, MEDIUM_DOCUMENT, series->title);
     page_anchored_heading(page, MEDIUM_SCREEN, "series", index, series->title);
-    page_words(page, BLOCK_NOTE, MEDIUM_SCREEN, text_string(&boundary));
-    page->failed = page->failed || boundary.failed || title.failed;
-    text_release(&boundary);
-    text_release(&title);
+    page_words_move(page, BLOCK_NOTE, MEDIUM_SCREEN, &boundary);
     grid_describe(page, series);
 }
 
@@ -84,9 +80,8 @@ static void boundaries_describe(struct page *page, const struct weights_rule *ru
         {.title = "too little", .kind = CELL_COUNT}, {.title = "close", .kind = CELL_COUNT},
         {.title = "wasteful", .kind = CELL_COUNT},   {.title = "boundary", .kind = CELL_WORD},
     };
-    page_heading(page, MEDIUM_DOCUMENT, 2, "Where it stops");
-    struct page_table *table =
-        page_table_add(page, &(struct page_table){.media = MEDIUM_DOCUMENT, .columns = columns, .column_count = 6});
+    page_words(page, BLOCK_HEADING, MEDIUM_DOCUMENT, "Where it stops");
+    struct page_table *table = page_table_add(page, MEDIUM_DOCUMENT, columns, 6);
     for (int index = 0; index < rule->series_count; index++) {
         const struct rule_series *series = &rule->series[index];
         struct text boundary = {0};
@@ -100,10 +95,8 @@ static void boundaries_describe(struct page *page, const struct weights_rule *ru
                                      cell_count(word_count[RULE_TOO_LITTLE]),
                                      cell_count(word_count[RULE_CLOSE]),
                                      cell_count(word_count[RULE_WASTEFUL]),
-                                     cell_word(page_word(page, text_string(&boundary)))};
+                                     cell_word(page_word_move(page, &boundary))};
         page_row_add(page, table, cells);
-        page->failed = page->failed || boundary.failed;
-        text_release(&boundary);
     }
 }
 
@@ -114,10 +107,8 @@ static void totals_describe(struct page *page, const struct weights_rule *rule, 
     rule_totals_append(&line, rule, totals, kind);
     if (line.length > 0) {
         page_words(page, BLOCK_LEAD, MEDIUM_TERMINAL | MEDIUM_SCREEN, text_string(&line));
-        page_words(page, BLOCK_ITEM, MEDIUM_DOCUMENT, text_string(&line));
     }
-    page->failed = page->failed || line.failed;
-    text_release(&line);
+    page_words_move(page, BLOCK_ITEM, MEDIUM_DOCUMENT, &line);
 }
 
 /* lead, the rows that count, end. */
@@ -129,9 +120,7 @@ static void counted_describe(struct page *page, const struct weights_rule *rule,
     counted_cases_append(&line, &rule->counted);
     rule_inference_append(&line, rule);
     text_append(&line, end);
-    page_words(page, media == MEDIUM_SCREEN ? BLOCK_NOTE : BLOCK_LEAD, media, text_string(&line));
-    page->failed = page->failed || line.failed;
-    text_release(&line);
+    page_words_move(page, media == MEDIUM_SCREEN ? BLOCK_NOTE : BLOCK_LEAD, media, &line);
 }
 
 static void head_describe(struct page *page, const struct weights_rule *rule)
@@ -176,12 +165,12 @@ static void rule_describe(const void *subject, struct page *page)
     totals_describe(page, rule, &rule->measured, BASIS_MEASURED);
     totals_describe(page, rule, &rule->predicted, BASIS_REPLAYED);
     rule_explanation_append(&words, rule);
-    page_words(page, BLOCK_NOTE, MEDIUM_DOCUMENT | MEDIUM_SCREEN, text_string(&words));
+    page_words(page, BLOCK_NOTE, MEDIA_READ, text_string(&words));
     provenance_describe(page, rule);
     page_contents(page, MEDIUM_SCREEN);
     page_figure(page, MEDIUM_SCREEN, WEIGHTS_RULE_PLOT, "Where it is enough", false);
     boundaries_describe(page, rule);
-    page_heading(page, MEDIUM_DOCUMENT, 2, "Peak / weights, batch by length");
+    page_words(page, BLOCK_HEADING, MEDIUM_DOCUMENT, "Peak / weights, batch by length");
     for (int index = 0; index < rule->series_count; index++) {
         series_describe(page, rule, index);
     }

@@ -96,7 +96,8 @@ static void wrong_options_say_what_would_be_right(void **state)
     } rows[] = {
         {"--tolerance", "proces=1%", "assay: compare: --tolerance: 'proces' is not a level; the levels are requested"},
         {"--tolerance", "process", "write LEVEL=TOLERANCE, as device=4MiB,process=2%"},
-        {"--format", "csv", "assay: compare: --format: 'csv' is not a format of a comparison; use table, md or json"},
+        {"--format", "csv",
+         "assay: compare: --format: 'csv' is not a format of a comparison; use table, md, json, html or latex"},
         {"--only-changed=maybe", NULL, "assay: compare: --only-changed: 'maybe' is not known; write true or false"},
         {"--json", "--format=md", "assay: compare: --json is --format json; leave --format md out"},
         {"--within=1%", "--tolerance=process=1%", "give one of them"},
@@ -120,6 +121,45 @@ static void a_document_is_one_and_whole(void **state)
     assert_int_equal(json_integer_or(json_get(json_get(document, "counts"), "changed"), -1), count);
     json_release(document);
     command_result_release(&result);
+}
+
+/* The formats of the help are those that are taken, and each shows the comparison. */
+static void the_formats_of_the_help_are_taken(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *says;
+    } rows[] = {{"table", "changed: process beyond"},
+                {"md", "# Comparison of two results"},
+                {"html", "<h1>Comparison of two results</h1>"},
+                {"latex", "\\section*{Comparison of two results}"},
+                {"json", "\"outcome\": \"changed\""}};
+    struct command_result help = command_named("compare", (const char *[]){"--help", NULL});
+    assert_non_null(strstr(text_string(&help.output), "table (default), md, html, latex or json\n"));
+    for (size_t at = 0; at < sizeof rows / sizeof rows[0]; at++) {
+        compare_check(grown, "--format", rows[at].name, 1, (const char *const[]){rows[at].says, NULL});
+    }
+    command_result_release(&help);
+}
+
+/* At no width a figure beyond its tolerance looks like the others. */
+static void a_mark_is_there_at_every_width(void **state)
+{
+    static const char *const widths[] = {"40", "52", "60", "71", "72", "76", "79", "80", "120"};
+    (void)state;
+    for (size_t at = 0; at < sizeof widths / sizeof widths[0]; at++) {
+        assert_int_equal(setenv("COLUMNS", widths[at], 1), 0);
+        const char *const words[] = {program_path(), "compare", BASE, grown, NULL};
+        struct command_result result = command_run(words, NULL);
+        const char *figure = strstr(text_string(&result.output), "process peak");
+        const char *end = figure != NULL ? strstr(figure, "context process") : NULL;
+        const char *mark = figure != NULL ? strstr(figure, "beyond\n") : NULL;
+        if (end == NULL || mark == NULL || mark > end) {
+            fail_msg("%s columns: no mark in\n%s", widths[at], text_string(&result.output));
+        }
+        command_result_release(&result);
+    }
+    unsetenv("COLUMNS");
 }
 
 /* Who looks at a terminal is told how many cases are the same; who reads a pipe gets them all, unless they ask not
@@ -147,6 +187,8 @@ int main(void)
         cmocka_unit_test(the_environment_is_read_before_the_cases),
         cmocka_unit_test(wrong_options_say_what_would_be_right),
         cmocka_unit_test(a_document_is_one_and_whole),
+        cmocka_unit_test(the_formats_of_the_help_are_taken),
+        cmocka_unit_test(a_mark_is_there_at_every_width),
         cmocka_unit_test(a_terminal_lists_what_changed),
     };
     return cmocka_run_group_tests(tests, copies_make, copies_remove);

@@ -218,19 +218,24 @@ static void cases_that_the_last_run_did_not_come_to_are_missing(void **state)
     night_write(nights->base, &usual);
     night_write(nights->other, &usual);
     night_join(nights->other, scratch, &killed);
-    for (int format = DIFFERENCE_TABLE; format <= DIFFERENCE_JSON; format++) {
-        const struct difference_style style = {.format = (enum difference_format)format, .width = 300};
+    static const struct {
+        enum report_format format;
+        const char *row, *why;
+    } rows[] = {
+        {REPORT_TABLE, "missing  gpt2 infer float32 b8 s512\n", "inconclusive: 1 case of the old records"},
+        {REPORT_MARKDOWN, "| gpt2 infer float32 b8 s512 | missing | ", "**inconclusive**: 1 case of the old"},
+        {REPORT_JSON, "\"missing\": [\"gpt2/infer/float32/b8/s512\"]", "inconclusive: 1 case of the old records"},
+        {REPORT_HTML, "<td>gpt2 infer float32 b8 s512</td><td>missing</td>", "<strong>inconclusive</strong>: 1"},
+        {REPORT_LATEX, "gpt2 infer float32 b8 s512 & missing & ", "\\textbf{inconclusive}: 1 case of the old"}};
+    for (size_t at = 0; at < sizeof rows / sizeof rows[0]; at++) {
+        const struct difference_style style = {.format = rows[at].format, .width = 300};
         enum difference_outcome outcome = DIFFERENCE_SAME;
         struct text text = nights_compared(nights, NULL, &style, &outcome);
-        const char *row = format == DIFFERENCE_TABLE      ? "missing  gpt2 infer float32 b8 s512\n"
-                          : format == DIFFERENCE_MARKDOWN ? "| gpt2 infer float32 b8 s512 | missing | "
-                                                          : "\"missing\": [\"gpt2/infer/float32/b8/s512\"]";
-        const char *why = "inconclusive: 1 case of the old records is missing from the new ones";
         assert_int_equal(outcome, DIFFERENCE_INCONCLUSIVE);
-        if (strstr(text_string(&text), row) == NULL ||
-            (format != DIFFERENCE_MARKDOWN && strstr(text_string(&text), why) == NULL) ||
-            (format != DIFFERENCE_JSON && strstr(text_string(&text), "its figures are of the run of 2026") == NULL)) {
-            fail_msg("%s", text_string(&text));
+        const char *said = text_string(&text);
+        if (strstr(said, rows[at].row) == NULL || strstr(said, rows[at].why) == NULL ||
+            (rows[at].format != REPORT_JSON && strstr(said, "its figures are of the run of 2026") == NULL)) {
+            fail_msg("%s", said);
         }
         text_release(&text);
     }
@@ -313,17 +318,23 @@ static void cases_without_a_change_are_counted(void **state)
     enum difference_outcome outcome;
     night_write(nights->base, &usual);
     night_write(nights->other, &(struct night){.forward_bytes = 16 * MIB});
-    for (int format = DIFFERENCE_TABLE; format <= DIFFERENCE_JSON; format++) {
-        struct difference_style style = {.format = (enum difference_format)format, .width = 80, .only_changed = true};
+    static const struct {
+        enum report_format format;
+        const char *listed;
+    } rows[] = {{REPORT_TABLE, "same     gpt2 load float32"},
+                {REPORT_MARKDOWN, "| gpt2 load float32 | same"},
+                {REPORT_JSON, "\"gpt2/load/float32\""},
+                {REPORT_HTML, "<td>gpt2 load float32</td><td>same</td>"},
+                {REPORT_LATEX, "gpt2 load float32 & same & "}};
+    for (size_t at = 0; at < sizeof rows / sizeof rows[0]; at++) {
+        struct difference_style style = {.format = rows[at].format, .width = 80, .only_changed = true};
         struct text brief = nights_compared(nights, NULL, &style, &outcome);
         style.only_changed = false;
         struct text whole = nights_compared(nights, NULL, &style, &outcome);
-        const char *listed = format == DIFFERENCE_JSON    ? "\"gpt2/load/float32\""
-                             : format == DIFFERENCE_TABLE ? "same     gpt2 load float32"
-                                                          : "| gpt2 load float32 | same";
-        assert_null(strstr(text_string(&brief), listed));
-        assert_non_null(strstr(text_string(&whole), listed));
-        assert_true(format == DIFFERENCE_JSON || strstr(text_string(&brief), "1 case without a change is not listed"));
+        assert_null(strstr(text_string(&brief), rows[at].listed));
+        assert_non_null(strstr(text_string(&whole), rows[at].listed));
+        const bool is_told = strstr(text_string(&brief), "1 case without a change is not listed") != NULL;
+        assert_int_equal(is_told, rows[at].format != REPORT_JSON);
         text_release(&brief);
         text_release(&whole);
     }
@@ -343,7 +354,7 @@ static int occurrences_count(const char *text, const char *part)
 static void a_changed_case_is_one_row_of_markdown(void **state)
 {
     const struct nights *nights = *state;
-    const struct difference_style style = {.format = DIFFERENCE_MARKDOWN, .only_changed = true};
+    const struct difference_style style = {.format = REPORT_MARKDOWN, .only_changed = true};
     enum difference_outcome outcome;
     night_write(nights->base, &usual);
     night_write(nights->other,
@@ -371,13 +382,21 @@ static void words_of_records_are_harmless(void **state)
                                                .libraries = "[\"\\u001b[31m|<i>\"]",
                                                .disturbance = "[\"\\u001b[31m|<i>\"]",
                                                .forward_bytes = 64 * MIB});
-    for (int format = DIFFERENCE_TABLE; format <= DIFFERENCE_JSON; format++) {
-        const struct difference_style style = {.format = (enum difference_format)format, .width = 80};
+    static const struct {
+        enum report_format format;
+        const char *bar; /* as it is escaped */
+    } rows[] = {{REPORT_TABLE, "|"},
+                {REPORT_MARKDOWN, "\\|"},
+                {REPORT_JSON, "|"},
+                {REPORT_HTML, "&lt;b&gt;"},
+                {REPORT_LATEX, "\\textbar{}"}};
+    for (size_t at = 0; at < sizeof rows / sizeof rows[0]; at++) {
+        const struct difference_style style = {.format = rows[at].format, .width = 80};
         struct text text = nights_compared(nights, NULL, &style, &outcome);
         assert_null(strchr(text_string(&text), '\x1b'));
         assert_null(strstr(text_string(&text), "\nforged"));
-        assert_true(format != DIFFERENCE_MARKDOWN || strstr(text_string(&text), "<b>") == NULL);
-        assert_true(format != DIFFERENCE_MARKDOWN || strstr(text_string(&text), "\\|") != NULL);
+        assert_true(rows[at].bar[0] == '|' || strstr(text_string(&text), "<b>") == NULL);
+        assert_non_null(strstr(text_string(&text), rows[at].bar));
         text_release(&text);
     }
 }
@@ -388,9 +407,9 @@ static void pages_are_as_they_were_read(void **state)
     static const struct {
         struct difference_style style;
         const char *path;
-    } rows[] = {{{.format = DIFFERENCE_TABLE, .width = 80}, "tests/report/golden/nights-80.txt"},
-                {{.format = DIFFERENCE_TABLE, .width = 40, .only_changed = true}, "tests/report/golden/nights-40.txt"},
-                {{.format = DIFFERENCE_MARKDOWN, .only_changed = true}, "tests/report/golden/nights.md"}};
+    } rows[] = {{{.format = REPORT_TABLE, .width = 80}, "tests/report/golden/nights-80.txt"},
+                {{.format = REPORT_TABLE, .width = 40, .only_changed = true}, "tests/report/golden/nights-40.txt"},
+                {{.format = REPORT_MARKDOWN, .only_changed = true}, "tests/report/golden/nights.md"}};
     const struct night other = {
         .driver = "580.65.06", .libraries = "[\"cuBLAS 12.9.0\"]", .forward_bytes = 64 * MIB, .status = "fail"};
     enum difference_outcome outcome;
@@ -417,7 +436,7 @@ static const struct json *member(const struct json *object, const char *key)
 static void the_document_says_it_in_figures(void **state)
 {
     const struct nights *nights = *state;
-    const struct difference_style style = {.format = DIFFERENCE_JSON};
+    const struct difference_style style = {.format = REPORT_JSON};
     enum difference_outcome outcome;
     struct json *document = NULL;
     night_write(nights->base, &usual);

@@ -9,8 +9,18 @@
 #include <string.h>
 
 #include "harness/report/note_groups.h"
+#include "harness/report/page_format.h"
 #include "harness/report/report.h"
 #include "tests/report/records_fixture.h"
+
+static void notes_write(const struct note_groups *notes, struct text *text)
+{
+    struct page page = {0};
+    note_groups_describe(notes, "Times", MEDIUM_DOCUMENT, &page);
+    page_markdown_write(&page, NULL, text);
+    assert_false(page.failed);
+    page_release(&page);
+}
 
 static void equal_notes_share_a_line(void **state)
 {
@@ -22,11 +32,11 @@ static void equal_notes_share_a_line(void **state)
     note_groups_add(&notes, "three", "");
     note_groups_add(&notes, "four", "late");
     note_groups_add(&notes, "five|six", "late");
-    note_groups_markdown(&text, &notes, "Times");
-    assert_string_equal(text_string(&text), "\n## Times\n\n- one, four and five\\|six: late\n- two: early\n");
+    notes_write(&notes, &text);
+    assert_string_equal(text_string(&text), "## Times\n\n- one, four and five\\|six: late\n- two: early\n");
     text_release(&text);
     note_groups_release(&notes);
-    note_groups_markdown(&text, &notes, "Times");
+    notes_write(&notes, &text);
     assert_string_equal(text_string(&text), "");
     text_release(&text);
 }
@@ -41,8 +51,8 @@ static void many_cases_are_counted(void **state)
         snprintf(title, sizeof title, "c%d", at);
         note_groups_add(&notes, title, "late");
     }
-    note_groups_markdown(&text, &notes, "Times");
-    assert_string_equal(text_string(&text), "\n## Times\n\n"
+    notes_write(&notes, &text);
+    assert_string_equal(text_string(&text), "## Times\n\n"
                                             "- c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12 and 166 more: late\n");
     text_release(&text);
     note_groups_release(&notes);

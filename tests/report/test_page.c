@@ -23,6 +23,27 @@ static void part_write(const void *context, struct text *text)
     text_append(text, context);
 }
 
+/* A name that is too long for its column, a mark, and a line below the row. */
+static void part_describe(const void *context, int index, struct page *page)
+{
+    static const struct page_column columns[] = {
+        {.title = "name", .kind = CELL_WORD, .width = 12, .width_most = 12, .is_whole = true},
+        {.title = "bytes", .kind = CELL_BYTES, .width = 14},
+        {.title = "spare", .kind = CELL_BYTES, .width = 14, .is_optional = true},
+        {.title = "mark", .kind = CELL_WORD, .width = WIDTH_MARK},
+        {.title = "below it", .short_title = "below", .kind = CELL_WORD, .width = WIDTH_BELOW},
+    };
+    static const char *const names[] = {"short", "not as short as that", HOSTILE};
+    page_say(page, BLOCK_TEXT, MEDIUM_ALL, "%s %d", (const char *)context, index);
+    page_gap(page);
+    page_line(page, 2, "for terminals: %s", HOSTILE);
+    struct page_table *table = page_table_add(page, MEDIUM_ALL, columns, 5);
+    table->indent = 2;
+    const struct cell cells[] = {cell_word(names[index]), cell_bytes(index << 20), cell_bytes(7),
+                                 cell_word(index == 1 ? "beyond" : ""), cell_word(index == 2 ? NULL : "words below")};
+    page_row_add(page, table, cells);
+}
+
 /* One block of each kind, each word hostile, and one of each for one medium alone. */
 static void page_describe(const void *subject, struct page *page)
 {
@@ -41,7 +62,7 @@ static void page_describe(const void *subject, struct page *page)
     page_words(page, BLOCK_TEXT, MEDIUM_ALL, "Text " HOSTILE);
     page_words(page, BLOCK_NOTE, MEDIUM_ALL, "Note " HOSTILE);
     page_words(page, BLOCK_ITEM, MEDIUM_ALL, "Item " HOSTILE);
-    struct page_table *table = page_table_add(page, &(struct page_table){.columns = columns, .column_count = 4});
+    struct page_table *table = page_table_add(page, MEDIUM_ALL, columns, 4);
     for (int64_t row = 0; row < 40; row++) { /* more than one growth of the list */
         const struct cell cells[] = {cell_word(HOSTILE),
                                      cell_bytes(row << 20),
@@ -49,6 +70,9 @@ static void page_describe(const void *subject, struct page *page)
                                      cell_count(1000 + row)};
         page_row_add(page, table, cells);
     }
+    page_verdict(page, MEDIUM_ALL, "Verdict " HOSTILE, true, ": Because " HOSTILE);
+    page_say(page, BLOCK_SUBHEADING, MEDIUM_ALL, "%s%d %s", "Part", 2, HOSTILE);
+    page_series_add(page, MEDIUM_ALL, (struct page_series){part_describe, "Series", 3});
     page_figure(page, MEDIUM_ALL, "no-such-plot", "Figure " HOSTILE, false);
     page_words(page, BLOCK_TEXT, MEDIUM_TERMINAL, "for terminals");
     page_words(page, BLOCK_TEXT, MEDIUM_DOCUMENT, "for documents");
@@ -84,7 +108,10 @@ static struct text rendered(enum report_format format, int width)
 
 static void every_block_is_in_every_format(void **state)
 {
-    static const char *const words[] = {"Title", "Alert", "Lead", "Heading", "Text", "Note", "Item", "39.00 MiB"};
+    static const char *const words[] = {
+        "Title",     "Alert",       "Lead",    "Heading", "Text",     "Note",     "Item",
+        "39.00 MiB", "Verdict",     "Because", "Part2",   "Series 0", "Series 2", "not as short as that",
+        "beyond",    "words below", "2.00 MiB"};
     (void)state;
     int page_count = 0;
     for (int format = 0; format < REPORT_FORMAT_COUNT; format++) {
@@ -200,6 +227,30 @@ static void lines_fit_a_terminal(void **state)
     }
 }
 
+/* What does not fit a column is neither cut nor lost in a terminal: it stands on a line of its own. */
+static void names_and_marks_are_whole_in_a_terminal(void **state)
+{
+    static const struct {
+        int width;
+        const char *part;
+    } rows[] = {
+        {80, "\nSeries 0\n\n  for terminals: "},
+        {80, "\n  short                  0 B           7 B\n    below: words below\n"},
+        {80, "\n  not as short as that\n                    1.00 MiB           7 B  beyond\n    below: words below\n"},
+        {60, "\n  not as short as that\n                    1.00 MiB           7 B  beyond\n    below: words below\n"},
+        {48, "\n  not as short as that: beyond\n                    1.00 MiB           7 B\n    below: words below\n"},
+        {41, "\n  not as short as that: beyond\n      1.00 MiB           7 B\n    below: words below\n"},
+    };
+    (void)state;
+    for (size_t at = 0; at < sizeof rows / sizeof rows[0]; at++) {
+        struct text text = rendered(REPORT_TABLE, rows[at].width);
+        if (strstr(text_string(&text), rows[at].part) == NULL) {
+            fail_msg("at %d columns '%s' is not in\n%s", rows[at].width, rows[at].part, text_string(&text));
+        }
+        text_release(&text);
+    }
+}
+
 /* What a kind has no writer for is refused, with those that it has. */
 static void a_format_that_is_none_is_refused(void **state)
 {
@@ -245,6 +296,7 @@ int main(void)
         cmocka_unit_test(names_are_text_in_latex),
         cmocka_unit_test(strange_letters_are_question_marks_in_latex),
         cmocka_unit_test(lines_fit_a_terminal),
+        cmocka_unit_test(names_and_marks_are_whole_in_a_terminal),
         cmocka_unit_test(a_format_that_is_none_is_refused),
         cmocka_unit_test(the_register_is_what_users_are_told),
     };

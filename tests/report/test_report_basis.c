@@ -172,17 +172,23 @@ static void a_comparison_has_the_target_in_its_environment(void **state)
         target_case_append(place, "one", "meta", "\"basis\":\"replayed\",", targets[i]);
         reports[i] = report_of(place);
     }
-    static const char *const wanted[] = {"environment: 1 difference", "| target | sm\\_80 | sm\\_90 |",
-                                         "\"property\": \"target\""};
-    for (enum difference_format format = DIFFERENCE_TABLE; format <= DIFFERENCE_JSON; format++) {
+    static const struct {
+        enum report_format format;
+        const char *wanted;
+    } rows[] = {{REPORT_TABLE, "environment: 1 difference"},
+                {REPORT_MARKDOWN, "| target | sm\\_80 | sm\\_90 |"},
+                {REPORT_JSON, "\"property\": \"target\""},
+                {REPORT_HTML, "<td>target</td><td>sm_80</td><td>sm_90</td>"},
+                {REPORT_LATEX, "target & sm\\_80 & sm\\_90 "}};
+    for (size_t at = 0; at < sizeof rows / sizeof rows[0]; at++) {
         struct difference *difference = NULL;
         struct text text = {0};
         const struct difference_options options = {.within = -1.0};
-        const struct difference_style style = {.format = format, .width = 100};
+        const struct difference_style style = {.format = rows[at].format, .width = 100};
         assert_int_equal(difference_make(reports[0], reports[1], &options, &difference, NULL), STATUS_OK);
         assert_int_equal(difference_render(difference, &style, &text, NULL), STATUS_OK);
-        if (strstr(text_string(&text), wanted[format]) == NULL) {
-            fail_msg("no '%s' in %s", wanted[format], text_string(&text));
+        if (strstr(text_string(&text), rows[at].wanted) == NULL) {
+            fail_msg("no '%s' in %s", rows[at].wanted, text_string(&text));
         }
         text_release(&text);
         difference_release(difference);

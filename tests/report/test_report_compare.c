@@ -336,7 +336,7 @@ static void no_table_is_empty(void **state)
     assert_int_equal(report_open(sides->base, &base, NULL), STATUS_OK);
     assert_int_equal(report_open(sides->other, &other, NULL), STATUS_OK);
     const struct difference_options options = {.within = -1.0};
-    const struct difference_style style = {.format = DIFFERENCE_MARKDOWN};
+    const struct difference_style style = {.format = REPORT_MARKDOWN};
     assert_int_equal(difference_make(base, other, &options, &difference, NULL), STATUS_OK);
     assert_int_equal(difference_render(difference, &style, &text, NULL), STATUS_OK);
     assert_null(strstr(text_string(&text), "Levels over all cases"));
