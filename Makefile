@@ -69,9 +69,9 @@ object      = $(1:%.c=$(BUILD)/obj/%.o)
 # ---- CUDA: a plug-in, built where there is a compiler for it ----
 NVCC       ?= $(or $(shell command -v nvcc 2>/dev/null),$(wildcard /usr/local/cuda/bin/nvcc))
 CUDA_CU    := $(wildcard harness/kernels/*.cu harness/device/cuda/*.cu)
-CUDA_C     := $(wildcard harness/device/cuda/*.c) harness/kernels/dtype.c harness/kernels/operation.c \
-              harness/device/product_plan.c harness/base/status.c harness/base/size.c \
-              harness/base/code_point.c harness/base/library_symbol.c
+CUDA_C     := $(wildcard harness/device/cuda/*.c) $(wildcard harness/kernels/call_check*.c) \
+              harness/kernels/dtype.c harness/kernels/operation.c harness/device/product_plan.c \
+              harness/base/status.c harness/base/size.c harness/base/code_point.c harness/base/library_symbol.c
 CUDA_WHY_NOT := $(if $(NVCC),$(if $(CUDA_CU),,there are no .cu sources),nvcc was not found on PATH or in \
                   /usr/local/cuda/bin)
 ifneq ($(VARIANT),release)

@@ -89,12 +89,9 @@ static enum status_code host_properties(struct device *device, struct device_pro
 static enum status_code host_run(struct device *device, const struct operation_call *call, struct status *error)
 {
     struct host_device *host = (struct host_device *)device;
-    if (call_is_matmul(call)) {
-        return host_matmul(host, call, error);
-    }
-    if (call->opcode == OPCODE_CONVOLUTION || call->opcode == OPCODE_CONVOLUTION_BACKWARD_INPUT ||
-        call->opcode == OPCODE_CONVOLUTION_BACKWARD_WEIGHT) {
-        return host_convolution(host, call, error);
+    enum product_kind product = opcode_product(call->opcode);
+    if (product != PRODUCT_NONE) {
+        return product == PRODUCT_MATMUL ? host_matmul(host, call, error) : host_convolution(host, call, error);
     }
     const char *reason = kernel_host_run(call);
     if (reason == NULL) {

@@ -200,12 +200,6 @@ static void matmul_plan_merge_rows(struct matmul_plan *plan)
     }
 }
 
-bool call_is_matmul(const struct operation_call *call)
-{
-    return call->opcode == OPCODE_MATMUL || call->opcode == OPCODE_INTEGER_MATMUL ||
-           call->opcode == OPCODE_SCALED_MATMUL;
-}
-
 enum status_code matmul_plan(const struct operation_call *call, struct matmul_plan *plan, struct status *error)
 {
     struct product_options options;

@@ -41,9 +41,6 @@ struct matmul_plan {
     struct product_workspace workspace;
 };
 
-/* Whether matmul_plan reads it. */
-bool call_is_matmul(const struct operation_call *call);
-
 /* From a MATMUL, INTEGER_MATMUL or SCALED_MATMUL call. Leading dimensions that one stride spans are merged; a batch
  * that shares one b becomes rows. STATUS_INTERNAL with shapes and the reason where the call breaks the contract of
  * kernels/operation.h. */

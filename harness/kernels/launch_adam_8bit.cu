@@ -71,7 +71,7 @@ const char *launch_adam_8bit(const struct operation_call *call, cudaStream_t str
         launch.codes[moment] = (uint8_t *)out[1 + moment].data;
         launch.scales[moment] = (float *)out[3 + moment].data;
     }
-    launch.count = elements_of(&launch.grad);
+    launch.count = tensor_element_count(&launch.grad);
     launch.blocks = (launch.count + CODE_BLOCK - 1) / CODE_BLOCK;
     launch.constants = adam_constants_of(&call->attributes);
     adam_8bit_kernel<<<grid_blocks(launch.blocks, 1), CODE_BLOCK, 0, stream>>>(launch);

@@ -33,7 +33,7 @@ static __global__ void pack_bits_kernel(const uint8_t *a, uint8_t *shifted, uint
 
 const char *launch_pack_bits(const struct operation_call *call, cudaStream_t stream)
 {
-    int64_t count = elements_of(&call->tensors[0]);
+    int64_t count = tensor_element_count(&call->tensors[0]);
     pack_bits_kernel<<<grid_blocks(count, LANES), LANES, 0, stream>>>(
         (const uint8_t *)call->tensors[0].data, (uint8_t *)call->tensors[1].data, (uint8_t *)call->tensors[2].data,
         count, (int)call->attributes.i[0], (int)call->attributes.i[1]);
@@ -51,7 +51,7 @@ static __global__ void unpack_bits_kernel(const uint8_t *packed, uint8_t *out, i
 
 const char *launch_unpack_bits(const struct operation_call *call, cudaStream_t stream)
 {
-    int64_t count = elements_of(&call->tensors[0]);
+    int64_t count = tensor_element_count(&call->tensors[0]);
     unpack_bits_kernel<<<grid_blocks(count, LANES), LANES, 0, stream>>>(
         (const uint8_t *)call->tensors[0].data, (uint8_t *)call->tensors[1].data, count, (int)call->attributes.i[0]);
     return launch_result();

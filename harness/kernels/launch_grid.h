@@ -14,23 +14,15 @@ enum { LANES = 256, ROW_LANES_MAXIMUM = 1024, BLOCKS_MAXIMUM = 65536 };
  * is refused on an architecture where it happens to use more than 64. */
 #define ROW_KERNEL_FUNCTION static __global__ void __launch_bounds__(ROW_LANES_MAXIMUM)
 
-/* Each returns NULL or a static text, as kernel_cuda_run does. The call has passed call_check and is not empty. */
+/* The column `launch` of OPERATION_TABLE. Each returns NULL or a static text, as kernel_cuda_run does. The call has
+ * passed call_check and is not empty. */
 typedef const char *launch_function(const struct operation_call *call, cudaStream_t stream);
 
-launch_function launch_fill, launch_create, launch_attention_mask, launch_element, launch_copy, launch_dropout,
-    launch_sum, launch_rows;
-launch_function launch_nll_loss, launch_nll_loss_backward, launch_target_mask, launch_cross_entropy;
-launch_function launch_layernorm, launch_layernorm_backward;
-launch_function launch_batchnorm, launch_batchnorm_backward, launch_embedding, launch_embedding_backward;
-launch_function launch_complex_multiply, launch_group_limit;
-launch_function launch_scatter, launch_sort_ids, launch_group_ends, launch_place_ids, launch_grouped_matmul;
-launch_function launch_top_k, launch_gather, launch_token_positions, launch_divide;
-launch_function launch_grouped_convolution, launch_grouped_convolution_backward_weight;
-launch_function launch_max_pool, launch_max_pool_backward, launch_attention, launch_attention_backward;
-launch_function launch_position_buckets, launch_attention_bias_gradient;
-launch_function launch_optimizer, launch_unscale, launch_dynamic_map, launch_adam_8bit;
-launch_function launch_extreme, launch_pack_bits, launch_unpack_bits;
-launch_function launch_quantize, launch_dequantize, launch_quantized_linear, launch_dequantize_sums;
+#define KERNEL_LAUNCH(name, pattern, check, host, launch) launch_function launch;
+#define PRODUCT_LAUNCH(name, pattern, kind)
+OPERATION_TABLE(KERNEL_LAUNCH, PRODUCT_LAUNCH)
+#undef KERNEL_LAUNCH
+#undef PRODUCT_LAUNCH
 
 /* Blocks for `items` of work when each block takes `each` at a time; loops in the kernels take the rest. */
 static inline unsigned grid_blocks(int64_t items, int64_t each)
@@ -49,15 +41,6 @@ static inline const char *launch_result(void)
 {
     cudaError_t error = cudaGetLastError();
     return error == cudaSuccess ? NULL : cudaGetErrorString(error);
-}
-
-static inline int64_t elements_of(const struct tensor *tensor)
-{
-    int64_t count = 1;
-    for (int d = 0; d < tensor->rank; d++) {
-        count *= tensor->size[d];
-    }
-    return count;
 }
 
 /* The elements of a tensor from `index` on. */

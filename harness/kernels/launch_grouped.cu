@@ -15,7 +15,7 @@ static struct grouped_launch grouped_launch_of(const struct operation_call *call
     for (int t = 0; t < call->tensor_count; t++) {
         launch.tensors[t] = call->tensors[t];
     }
-    launch.count = elements_of(&call->tensors[0]);
+    launch.count = tensor_element_count(&call->tensors[0]);
     launch.groups = call->attributes.i[0];
     return launch;
 }
@@ -55,7 +55,7 @@ static __global__ void group_ends_kernel(const __grid_constant__ struct grouped_
 const char *launch_group_ends(const struct operation_call *call, cudaStream_t stream)
 {
     struct grouped_launch launch = grouped_launch_of(call);
-    launch.groups = elements_of(&call->tensors[2]);
+    launch.groups = tensor_element_count(&call->tensors[2]);
     int64_t widest = launch.count > launch.groups ? launch.count : launch.groups;
     group_ends_kernel<<<grid_blocks(widest, LANES), LANES, 0, stream>>>(launch);
     return launch_result();
@@ -171,8 +171,8 @@ const char *launch_grouped_matmul(const struct operation_call *call, cudaStream_
 {
     struct grouped_launch launch = grouped_launch_of(call);
     launch.rows = rows_of(&call->tensors[3]);
-    launch.count = elements_of(&call->tensors[3]);
-    launch.groups = elements_of(&call->tensors[2]);
+    launch.count = tensor_element_count(&call->tensors[3]);
+    launch.groups = tensor_element_count(&call->tensors[2]);
     grouped_matmul_kernel<<<grid_blocks(launch.count, LANES), LANES, 0, stream>>>(launch);
     return launch_result();
 }

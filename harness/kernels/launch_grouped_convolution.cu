@@ -124,7 +124,7 @@ static struct grouped_convolution_launch launch_of(const struct operation_call *
 
 const char *launch_grouped_convolution(const struct operation_call *call, cudaStream_t stream)
 {
-    int64_t count = elements_of(&call->tensors[call->input_count]);
+    int64_t count = tensor_element_count(&call->tensors[call->input_count]);
     if (count == 0) {
         return NULL;
     }
@@ -134,7 +134,7 @@ const char *launch_grouped_convolution(const struct operation_call *call, cudaSt
 
 const char *launch_grouped_convolution_backward_weight(const struct operation_call *call, cudaStream_t stream)
 {
-    int64_t count = elements_of(&call->tensors[call->input_count]);
+    int64_t count = tensor_element_count(&call->tensors[call->input_count]);
     if (count == 0) {
         return NULL;
     }

@@ -178,7 +178,7 @@ static const char *batchnorm_run(const struct operation_call *call, cudaStream_t
 
 const char *launch_batchnorm(const struct operation_call *call, cudaStream_t stream)
 {
-    return elements_of(&call->tensors[0]) > 0 ? batchnorm_run(call, stream) : NULL;
+    return tensor_element_count(&call->tensors[0]) > 0 ? batchnorm_run(call, stream) : NULL;
 }
 
 const char *launch_batchnorm_backward(const struct operation_call *call, cudaStream_t stream)
@@ -200,7 +200,7 @@ static __global__ void max_pool_kernel(const __grid_constant__ struct operation_
 
 const char *launch_max_pool(const struct operation_call *call, cudaStream_t stream)
 {
-    int64_t count = elements_of(&call->tensors[1]);
+    int64_t count = tensor_element_count(&call->tensors[1]);
     max_pool_kernel<<<grid_blocks(count, LANES), LANES, 0, stream>>>(*call, pool_of(call));
     return launch_result();
 }
@@ -220,7 +220,7 @@ static __global__ void max_pool_backward_kernel(const __grid_constant__ struct o
 
 const char *launch_max_pool_backward(const struct operation_call *call, cudaStream_t stream)
 {
-    int64_t count = elements_of(&call->tensors[2]);
+    int64_t count = tensor_element_count(&call->tensors[2]);
     max_pool_backward_kernel<<<grid_blocks(count, LANES), LANES, 0, stream>>>(*call, pool_of(call));
     return launch_result();
 }

@@ -25,7 +25,7 @@ ROW_MEMORY_KERNEL embedding_kernel(const __grid_constant__ struct operation_call
 const char *launch_embedding(const struct operation_call *call, cudaStream_t stream)
 {
     const struct tensor *tensors[] = {&call->tensors[0], &call->tensors[2]};
-    struct rows rows = {elements_of(&call->tensors[1]), call->tensors[0].size[1]};
+    struct rows rows = {tensor_element_count(&call->tensors[1]), call->tensors[0].size[1]};
     struct row_plan plan = row_plan_of(rows, packet_unit(tensors, 2, rows.columns));
     lookup_kernel *kernel = UNIT_FORM(embedding_kernel, plan.unit);
     kernel<<<plan.blocks, plan.threads, 0, stream>>>(*call, plan);
@@ -108,7 +108,7 @@ typedef void scatter_function(const struct scatter_launch launch);
 const char *launch_embedding_backward(const struct operation_call *call, cudaStream_t stream)
 {
     const struct tensor *t = call->tensors, *tensors[] = {&t[0], &t[2]};
-    struct scatter_launch launch = {t[0],         t[2],         (const int64_t *)t[1].data, elements_of(&t[1]),
+    struct scatter_launch launch = {t[0],         t[2],         (const int64_t *)t[1].data, tensor_element_count(&t[1]),
                                     t[2].size[0], t[2].size[1], call->attributes.i[0],      false};
     launch.by_token = launch.tokens < launch.table_rows;
     if (launch.by_token) {
@@ -209,7 +209,7 @@ ROW_KERNEL_FUNCTION target_mask_kernel(const __grid_constant__ struct operation_
 
 const char *launch_target_mask(const struct operation_call *call, cudaStream_t stream)
 {
-    int64_t count = elements_of(&call->tensors[0]);
+    int64_t count = tensor_element_count(&call->tensors[0]);
     target_mask_kernel<<<1, row_lanes(count), 0, stream>>>(*call, count);
     return launch_result();
 }

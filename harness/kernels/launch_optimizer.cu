@@ -75,7 +75,7 @@ static struct optimizer_launch optimizer_launch_of(const struct operation_call *
             launch.tensors[count++] = call->tensors[t];
         }
     }
-    launch.count = elements_of(&launch.tensors[0]);
+    launch.count = tensor_element_count(&launch.tensors[0]);
     launch.groups = dense_groups(launch.tensors, count, launch.count);
     launch.adam = adam_constants_of(&call->attributes);
     launch.f0 = (float)f[0];
@@ -118,7 +118,7 @@ static __global__ void unscale_kernel(struct tensor grad, float *found, int64_t 
 
 const char *launch_unscale(const struct operation_call *call, cudaStream_t stream)
 {
-    int64_t count = elements_of(&call->tensors[0]);
+    int64_t count = tensor_element_count(&call->tensors[0]);
     int64_t groups = dense_groups(call->tensors, 1, count);
     unscale_kernel<<<group_blocks(count, groups), LANES, 0, stream>>>(call->tensors[0], (float *)call->tensors[1].data,
                                                                       count, groups, (float)call->attributes.f[0]);

@@ -55,7 +55,7 @@ static __global__ void codes_kernel(const __grid_constant__ struct operation_cal
 
 const char *launch_quantize(const struct operation_call *call, cudaStream_t stream)
 {
-    int64_t count = elements_of(&call->tensors[0]), blocks = elements_of(&call->tensors[2]);
+    int64_t count = tensor_element_count(&call->tensors[0]), blocks = tensor_element_count(&call->tensors[2]);
     if (blocks > 1 || count <= ROW_LANES_MAXIMUM) {
         quantize_kernel<<<grid_blocks(blocks, 1), row_lanes(call->attributes.i[0]), 0, stream>>>(*call, count, blocks);
         return launch_result();
@@ -131,7 +131,7 @@ const char *launch_dequantize(const struct operation_call *call, cudaStream_t st
     const struct tensor *out = &call->tensors[call->input_count];
     struct dequantize_launch launch;
     launch.call = *call;
-    launch.count = elements_of(out);
+    launch.count = tensor_element_count(out);
     launch.block = call->attributes.i[0];
     launch.table_rows = call->attributes.i[1];
     launch.ids = call->input_count == 3 ? (const int64_t *)call->tensors[2].data : NULL;

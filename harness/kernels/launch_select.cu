@@ -99,7 +99,7 @@ const char *launch_gather(const struct operation_call *call, cudaStream_t stream
     for (int d = 0; d < 3; d++) {
         launch.shape.ids_step[d] = ids->stride[d];
     }
-    launch.count = elements_of(out);
+    launch.count = tensor_element_count(out);
     int64_t unit = gather_widen(&launch, element_bytes(a->dtype));
     unsigned blocks = grid_blocks(launch.count, LANES);
     switch (unit) {

@@ -1,14 +1,17 @@
-/* Operations: names and counts from the one table. What they compute is in the kernels beside this file. */
+/* Operations: names, patterns and counts from the one table. What they compute is in the kernels beside this file. */
 #include "harness/kernels/operation.h"
 
+#include <string.h>
+
 static const struct {
-    const char *name;
-    int inputs;
-    int outputs;
+    const char *name, *pattern;
+    enum product_kind product;
 } operations[OPCODE_COUNT] = {
-#define OPERATION_ROW(name, inputs, outputs) [OPCODE_##name] = {#name, inputs, outputs},
-    OPERATION_TABLE(OPERATION_ROW)
-#undef OPERATION_ROW
+#define KERNEL_ROW(name, pattern, check, host, launch) {#name, (pattern), PRODUCT_NONE},
+#define PRODUCT_ROW(name, pattern, kind)               {#name, (pattern), (kind)},
+    OPERATION_TABLE(KERNEL_ROW, PRODUCT_ROW)
+#undef KERNEL_ROW
+#undef PRODUCT_ROW
 };
 
 const char *opcode_name(enum opcode opcode)
@@ -16,14 +19,28 @@ const char *opcode_name(enum opcode opcode)
     return operations[opcode].name;
 }
 
+const char *opcode_pattern(enum opcode opcode)
+{
+    return operations[opcode].pattern;
+}
+
+enum product_kind opcode_product(enum opcode opcode)
+{
+    return (unsigned)opcode < OPCODE_COUNT ? operations[opcode].product : PRODUCT_NONE;
+}
+
 int opcode_input_count(enum opcode opcode)
 {
-    return operations[opcode].inputs;
+    int count = 0;
+    for (const char *c = operations[opcode].pattern; *c != '>'; c++) {
+        count += *c == '(' ? -1 : *c != ')'; /* the letter in brackets does not count */
+    }
+    return count;
 }
 
 int opcode_output_count(enum opcode opcode)
 {
-    return operations[opcode].outputs;
+    return (int)strlen(strchr(operations[opcode].pattern, '>') + 1);
 }
 
 int64_t tensor_element_count(const struct tensor *tensor)

@@ -15,7 +15,7 @@
  * dense, aligned to 256 bytes; the last `in` of the products that list it. It holds nothing before and after the call;
  * its size may change how a product is computed, never what it means. Devices that need none ignore it.
  *
- * Row:  X(opcode, inputs, outputs)  -- counts; operations with optional tensors say so and read tensor_count.
+ * Each operation is one row of OPERATION_TABLE below. An operation with optional tensors reads tensor_count.
  *
  * -- creation
  * FILL                    -> out any; out = f[0] (any dtype; nf4x2: the byte)
@@ -184,103 +184,128 @@
 
 #include "harness/kernels/dtype.h"
 
-#define OPERATION_TABLE(X)                                                                                             \
-    X(FILL, 0, 1)                                                                                                      \
-    X(RANDOM_NORMAL, 0, 1)                                                                                             \
-    X(RANDOM_INTEGER, 0, 1)                                                                                            \
-    X(SEQUENCE, 0, 1)                                                                                                  \
-    X(CAUSAL_MASK, 0, 1)                                                                                               \
-    X(DYNAMIC_MAP, 0, 1)                                                                                               \
-    X(ATTENTION_MASK, 0, 1)                                                                                            \
-    X(POSITION_BUCKETS, 0, 1)                                                                                          \
-    X(COPY, 1, 1)                                                                                                      \
-    X(ADD, 2, 1)                                                                                                       \
-    X(MULTIPLY, 2, 1)                                                                                                  \
-    X(DIVIDE, 2, 1)                                                                                                    \
-    X(COMPLEX_MULTIPLY, 2, 1)                                                                                          \
-    X(BOUND, 2, 1)                                                                                                     \
-    X(WITHIN, 2, 1)                                                                                                    \
-    X(AFFINE, 1, 1)                                                                                                    \
-    X(ABSOLUTE, 1, 1)                                                                                                  \
-    X(CLAMP, 1, 1)                                                                                                     \
-    X(POWER, 1, 1)                                                                                                     \
-    X(SQUARE_ROOT, 1, 1)                                                                                               \
-    X(RECIPROCAL_ROOT, 1, 1)                                                                                           \
-    X(TANH, 1, 1)                                                                                                      \
-    X(COSINE, 1, 1)                                                                                                    \
-    X(SINE, 1, 1)                                                                                                      \
-    X(GELU, 1, 1)                                                                                                      \
-    X(SILU, 1, 1)                                                                                                      \
-    X(RELU, 1, 1)                                                                                                      \
-    X(SIGMOID, 1, 1)                                                                                                   \
-    X(TANH_BACKWARD, 2, 1)                                                                                             \
-    X(RELU_BACKWARD, 2, 1)                                                                                             \
-    X(GELU_BACKWARD, 2, 1)                                                                                             \
-    X(SILU_BACKWARD, 2, 1)                                                                                             \
-    X(SIGMOID_BACKWARD, 2, 1)                                                                                          \
-    X(DROPOUT, 1, 2)                                                                                                   \
-    X(DROPOUT_BACKWARD, 2, 1)                                                                                          \
-    X(SUM, 1, 1)                                                                                                       \
-    X(EXTREME, 1, 1)                                                                                                   \
-    X(SOFTMAX, 1, 1)                                                                                                   \
-    X(LOG_SOFTMAX, 1, 1)                                                                                               \
-    X(SOFTMAX_BACKWARD, 2, 1)                                                                                          \
-    X(LOG_SOFTMAX_BACKWARD, 2, 1)                                                                                      \
-    X(NLL_LOSS, 2, 2)                                                                                                  \
-    X(NLL_LOSS_BACKWARD, 3, 1)                                                                                         \
-    X(TARGET_MASK, 1, 3)                                                                                               \
-    X(CROSS_ENTROPY, 2, 2)                                                                                             \
-    X(LAYERNORM, 3, 3)                                                                                                 \
-    X(LAYERNORM_BACKWARD, 5, 3)                                                                                        \
-    X(LAYERNORM_BACKWARD_INPUT, 5, 1)                                                                                  \
-    X(BATCHNORM, 5, 3)                                                                                                 \
-    X(BATCHNORM_INFERENCE, 5, 1)                                                                                       \
-    X(BATCHNORM_BACKWARD, 5, 3)                                                                                        \
-    X(EMBEDDING, 2, 1)                                                                                                 \
-    X(EMBEDDING_BACKWARD, 2, 1)                                                                                        \
-    X(TOP_K, 1, 2)                                                                                                     \
-    X(ARGMAX, 1, 1)                                                                                                    \
-    X(GATHER, 2, 1)                                                                                                    \
-    X(TOKEN_POSITIONS, 1, 1)                                                                                           \
-    X(QUOTIENT, 1, 1)                                                                                                  \
-    X(REMAINDER, 1, 1)                                                                                                 \
-    X(SCATTER, 2, 1)                                                                                                   \
-    X(GROUP_LIMIT, 1, 1)                                                                                               \
-    X(SORT_IDS, 1, 2)                                                                                                  \
-    X(GROUP_ENDS, 1, 3)                                                                                                \
-    X(PLACE_IDS, 2, 1)                                                                                                 \
-    X(MAX_POOL, 1, 2)                                                                                                  \
-    X(MAX_POOL_BACKWARD, 2, 1)                                                                                         \
-    X(CONVOLUTION, 2, 1)                                                                                               \
-    X(CONVOLUTION_BACKWARD_INPUT, 2, 1)                                                                                \
-    X(CONVOLUTION_BACKWARD_WEIGHT, 2, 1)                                                                               \
-    X(GROUPED_CONVOLUTION, 2, 1)                                                                                       \
-    X(GROUPED_CONVOLUTION_BACKWARD_INPUT, 2, 1)                                                                        \
-    X(GROUPED_CONVOLUTION_BACKWARD_WEIGHT, 2, 1)                                                                       \
-    X(MATMUL, 2, 1)                                                                                                    \
-    X(GROUPED_MATMUL, 3, 1)                                                                                            \
-    X(ATTENTION, 3, 2)                                                                                                 \
-    X(ATTENTION_BACKWARD, 6, 3)                                                                                        \
-    X(ATTENTION_BIAS_GRADIENT, 7, 1)                                                                                   \
-    X(QUANTIZE, 1, 2)                                                                                                  \
-    X(DEQUANTIZE, 2, 1)                                                                                                \
-    X(PACK_BITS, 1, 2)                                                                                                 \
-    X(UNPACK_BITS, 1, 1)                                                                                               \
-    X(QUANTIZED_LINEAR, 3, 1)                                                                                          \
-    X(DEQUANTIZE_SUMS, 3, 1)                                                                                           \
-    X(INTEGER_MATMUL, 2, 1)                                                                                            \
-    X(SCALED_MATMUL, 4, 1)                                                                                             \
-    X(ADAM_MOMENTS, 1, 2)                                                                                              \
-    X(ADAM_APPLY, 2, 1)                                                                                                \
-    X(ADAM, 1, 3)                                                                                                      \
-    X(ADAM_8BIT, 3, 5)                                                                                                 \
-    X(SGD_MOMENTUM, 1, 2)                                                                                              \
-    X(UNSCALE, 0, 2)
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One row for each operation:
+ * KERNEL(name, pattern, check, host, launch): an operation of the kernels beside this file.
+ * PRODUCT(name, pattern, kind): one that a device leaves to a matrix library. Its plan (device/product_plan.h) checks
+ * it.
+ *
+ * pattern: the tensors, inputs > outputs, one letter each: f floating, n floating or uint8, s float32, i int64,
+ * w int32, b bool, u uint8, k int8, e float8_e4m3fn, q codes of quantised storage (int8, float8_e4m3fn, nf4x2), a any,
+ * D that of the first tensor (the check sees to it). Capital letters: dense. In brackets: an input that may be left
+ * out; a kernel has one at most.
+ * check: says whether shapes and attributes fit, once the pattern does (call_check_*.c).
+ * host: computes it on the host (host_*.c).
+ * launch: launches it on a CUDA device (launch_*.cu); built with the plug-in only. */
+#define OPERATION_TABLE(KERNEL, PRODUCT)                                                                               \
+    KERNEL(FILL, ">a", any_shape_check, host_fill, launch_fill)                                                        \
+    KERNEL(RANDOM_NORMAL, ">F", any_shape_check, host_random_normal, launch_create)                                    \
+    KERNEL(RANDOM_INTEGER, ">I", random_integer_check, host_random_integer, launch_create)                             \
+    KERNEL(SEQUENCE, ">I", any_shape_check, host_sequence, launch_create)                                              \
+    KERNEL(CAUSAL_MASK, ">F", causal_mask_check, host_causal_mask, launch_create)                                      \
+    KERNEL(DYNAMIC_MAP, ">S", dynamic_map_check, host_dynamic_map, launch_dynamic_map)                                 \
+    KERNEL(ATTENTION_MASK, "(I)>B", attention_mask_check, host_attention_mask, launch_attention_mask)                  \
+    KERNEL(POSITION_BUCKETS, ">I", position_buckets_check, host_position_buckets, launch_position_buckets)             \
+    KERNEL(COPY, "a>a", copy_check, host_copy, launch_copy)                                                            \
+    KERNEL(ADD, "ff>f", element_check, host_element, launch_element)                                                   \
+    KERNEL(MULTIPLY, "fn>f", element_check, host_element, launch_element)                                              \
+    KERNEL(DIVIDE, "ff>f", element_check, host_element, launch_element)                                                \
+    KERNEL(COMPLEX_MULTIPLY, "ff>f", complex_multiply_check, host_complex_multiply, launch_complex_multiply)           \
+    KERNEL(BOUND, "ff>f", element_check, host_element, launch_element)                                                 \
+    KERNEL(WITHIN, "ff>f", element_check, host_element, launch_element)                                                \
+    KERNEL(AFFINE, "f>f", element_check, host_element, launch_element)                                                 \
+    KERNEL(ABSOLUTE, "f>f", element_check, host_element, launch_element)                                               \
+    KERNEL(CLAMP, "f>f", element_check, host_element, launch_element)                                                  \
+    KERNEL(POWER, "f>f", element_check, host_element, launch_element)                                                  \
+    KERNEL(SQUARE_ROOT, "f>f", element_check, host_element, launch_element)                                            \
+    KERNEL(RECIPROCAL_ROOT, "f>f", element_check, host_element, launch_element)                                        \
+    KERNEL(TANH, "f>f", element_check, host_element, launch_element)                                                   \
+    KERNEL(COSINE, "f>f", element_check, host_element, launch_element)                                                 \
+    KERNEL(SINE, "f>f", element_check, host_element, launch_element)                                                   \
+    KERNEL(GELU, "f>f", element_check, host_element, launch_element)                                                   \
+    KERNEL(SILU, "f>f", element_check, host_element, launch_element)                                                   \
+    KERNEL(RELU, "f>f", element_check, host_element, launch_element)                                                   \
+    KERNEL(SIGMOID, "f>f", element_check, host_element, launch_element)                                                \
+    KERNEL(TANH_BACKWARD, "ff>f", element_check, host_element, launch_element)                                         \
+    KERNEL(RELU_BACKWARD, "ff>f", element_check, host_element, launch_element)                                         \
+    KERNEL(GELU_BACKWARD, "ff>f", element_check, host_element, launch_element)                                         \
+    KERNEL(SILU_BACKWARD, "ff>f", element_check, host_element, launch_element)                                         \
+    KERNEL(SIGMOID_BACKWARD, "ff>f", element_check, host_element, launch_element)                                      \
+    KERNEL(DROPOUT, "f>fb", dropout_check, host_dropout, launch_dropout)                                               \
+    KERNEL(DROPOUT_BACKWARD, "fb>f", element_check, host_element, launch_element)                                      \
+    KERNEL(SUM, "f>f", sum_check, host_sum, launch_sum)                                                                \
+    KERNEL(EXTREME, "F>F", extreme_check, host_extreme, launch_extreme)                                                \
+    KERNEL(SOFTMAX, "F>F", rows_check, host_softmax, launch_rows)                                                      \
+    KERNEL(LOG_SOFTMAX, "F>F", rows_check, host_log_softmax, launch_rows)                                              \
+    KERNEL(SOFTMAX_BACKWARD, "FF>F", rows_check, host_softmax_backward, launch_rows)                                   \
+    KERNEL(LOG_SOFTMAX_BACKWARD, "FF>F", rows_check, host_log_softmax_backward, launch_rows)                           \
+    KERNEL(NLL_LOSS, "FI>FF", nll_loss_check, host_nll_loss, launch_nll_loss)                                          \
+    KERNEL(NLL_LOSS_BACKWARD, "FIF>F", nll_loss_backward_check, host_nll_loss_backward, launch_nll_loss_backward)      \
+    KERNEL(TARGET_MASK, "I>BII", target_mask_check, host_target_mask, launch_target_mask)                              \
+    KERNEL(CROSS_ENTROPY, "II>FF", cross_entropy_check, host_cross_entropy, launch_cross_entropy)                      \
+    KERNEL(LAYERNORM, "FFF>FSS", layernorm_check, host_layernorm, launch_layernorm)                                    \
+    KERNEL(LAYERNORM_BACKWARD, "FFSSF>FFF", layernorm_backward_check, host_layernorm_backward,                         \
+           launch_layernorm_backward)                                                                                  \
+    KERNEL(LAYERNORM_BACKWARD_INPUT, "FFSSF>F", layernorm_backward_check, host_layernorm_backward_input,               \
+           launch_layernorm_backward)                                                                                  \
+    KERNEL(BATCHNORM, "FFFFF>FSS", batchnorm_check, host_batchnorm, launch_batchnorm)                                  \
+    KERNEL(BATCHNORM_INFERENCE, "FFFFF>F", batchnorm_check, host_batchnorm, launch_batchnorm)                          \
+    KERNEL(BATCHNORM_BACKWARD, "FFFSS>FFF", batchnorm_backward_check, host_batchnorm_backward,                         \
+           launch_batchnorm_backward)                                                                                  \
+    KERNEL(EMBEDDING, "FI>F", embedding_check, host_embedding, launch_embedding)                                       \
+    KERNEL(EMBEDDING_BACKWARD, "FI>F", embedding_backward_check, host_embedding_backward, launch_embedding_backward)   \
+    KERNEL(TOP_K, "F>FI", top_k_check, host_top_k, launch_top_k)                                                       \
+    KERNEL(ARGMAX, "F>I", argmax_check, host_top_k, launch_top_k)                                                      \
+    KERNEL(GATHER, "Ai>D", gather_check, host_gather, launch_gather)                                                   \
+    KERNEL(TOKEN_POSITIONS, "I>I", element_check, host_token_positions, launch_token_positions)                        \
+    KERNEL(QUOTIENT, "i>i", divide_check, host_divide, launch_divide)                                                  \
+    KERNEL(REMAINDER, "i>i", divide_check, host_divide, launch_divide)                                                 \
+    KERNEL(SCATTER, "FI>D", scatter_check, host_scatter, launch_scatter)                                               \
+    KERNEL(GROUP_LIMIT, "F>B", group_limit_check, host_group_limit, launch_group_limit)                                \
+    KERNEL(SORT_IDS, "I>II", sort_ids_check, host_sort_ids, launch_sort_ids)                                           \
+    KERNEL(GROUP_ENDS, "I>WWW", group_ends_check, host_group_ends, launch_group_ends)                                  \
+    KERNEL(PLACE_IDS, "II>I", element_check, host_place_ids, launch_place_ids)                                         \
+    KERNEL(MAX_POOL, "F>FI", max_pool_check, host_max_pool, launch_max_pool)                                           \
+    KERNEL(MAX_POOL_BACKWARD, "FI>F", max_pool_backward_check, host_max_pool_backward, launch_max_pool_backward)       \
+    PRODUCT(CONVOLUTION, "FF(F)(B)>F", PRODUCT_CONVOLUTION)                                                            \
+    PRODUCT(CONVOLUTION_BACKWARD_INPUT, "FF(B)>F", PRODUCT_CONVOLUTION)                                                \
+    PRODUCT(CONVOLUTION_BACKWARD_WEIGHT, "FF(B)>F", PRODUCT_CONVOLUTION)                                               \
+    KERNEL(GROUPED_CONVOLUTION, "fF(F)>f", grouped_convolution_check, host_grouped_convolution,                        \
+           launch_grouped_convolution)                                                                                 \
+    KERNEL(GROUPED_CONVOLUTION_BACKWARD_INPUT, "fF>f", grouped_convolution_check,                                      \
+           host_grouped_convolution_backward_input, launch_grouped_convolution)                                        \
+    KERNEL(GROUPED_CONVOLUTION_BACKWARD_WEIGHT, "ff>F", grouped_convolution_check,                                     \
+           host_grouped_convolution_backward_weight, launch_grouped_convolution_backward_weight)                       \
+    PRODUCT(MATMUL, "ff(f)(B)>f", PRODUCT_MATMUL)                                                                      \
+    KERNEL(GROUPED_MATMUL, "ffW>F", grouped_matmul_check, host_grouped_matmul, launch_grouped_matmul)                  \
+    KERNEL(ATTENTION, "fff(f)>fS", attention_check, host_attention, launch_attention)                                  \
+    KERNEL(ATTENTION_BACKWARD, "fffffS(f)>fff", attention_check, host_attention_backward, launch_attention_backward)   \
+    KERNEL(ATTENTION_BIAS_GRADIENT, "fffffSf>f", attention_check, host_attention_bias_gradient,                        \
+           launch_attention_bias_gradient)                                                                             \
+    KERNEL(QUANTIZE, "F>QS", quantize_check, host_quantize, launch_quantize)                                           \
+    KERNEL(DEQUANTIZE, "QS(I)>F", dequantize_check, host_dequantize, launch_dequantize)                                \
+    KERNEL(PACK_BITS, "U>UU", pack_bits_check, host_pack_bits, launch_pack_bits)                                       \
+    KERNEL(UNPACK_BITS, "U>U", unpack_bits_check, host_unpack_bits, launch_unpack_bits)                                \
+    KERNEL(QUANTIZED_LINEAR, "FQS(F)>F", quantized_linear_check, host_quantized_linear, launch_quantized_linear)       \
+    KERNEL(DEQUANTIZE_SUMS, "WSS>F", dequantize_sums_check, host_dequantize_sums, launch_dequantize_sums)              \
+    PRODUCT(INTEGER_MATMUL, "kk>w", PRODUCT_MATMUL)                                                                    \
+    PRODUCT(SCALED_MATMUL, "eeSS(f)(B)>f", PRODUCT_MATMUL)                                                             \
+    KERNEL(ADAM_MOMENTS, "F(S)>FF", optimizer_check, host_adam_moments, launch_optimizer)                              \
+    KERNEL(ADAM_APPLY, "FF(S)>F", optimizer_check, host_adam_apply, launch_optimizer)                                  \
+    KERNEL(ADAM, "F(S)>FFF", optimizer_check, host_adam, launch_optimizer)                                             \
+    KERNEL(ADAM_8BIT, "FSS(S)>FUUSS", adam_8bit_check, host_adam_8bit, launch_adam_8bit)                               \
+    KERNEL(SGD_MOMENTUM, "F(S)>FF", optimizer_check, host_sgd_momentum, launch_optimizer)                              \
+    KERNEL(UNSCALE, ">FS", unscale_check, host_unscale, launch_unscale)
 
 enum opcode {
-#define OPERATION_ENUM(name, inputs, outputs) OPCODE_##name,
-    OPERATION_TABLE(OPERATION_ENUM)
-#undef OPERATION_ENUM
+#define KERNEL_OPCODE(name, pattern, check, host, launch) OPCODE_##name,
+#define PRODUCT_OPCODE(name, pattern, kind)               OPCODE_##name,
+    OPERATION_TABLE(KERNEL_OPCODE, PRODUCT_OPCODE)
+#undef KERNEL_OPCODE
+#undef PRODUCT_OPCODE
         OPCODE_COUNT
 };
 
@@ -308,10 +333,19 @@ struct operation_call {
     struct operation_attributes attributes;
 };
 
-const char *opcode_name(enum opcode opcode); /* "LAYERNORM" */
-int opcode_input_count(enum opcode opcode);  /* required ones */
+/* What computes an operation: a kernel of this folder, or the products of the library that a device has opened. */
+enum product_kind { PRODUCT_NONE, PRODUCT_MATMUL, PRODUCT_CONVOLUTION };
+
+const char *opcode_name(enum opcode opcode);    /* "LAYERNORM" */
+const char *opcode_pattern(enum opcode opcode); /* "FFF>FSS" */
+int opcode_input_count(enum opcode opcode);     /* required ones */
 int opcode_output_count(enum opcode opcode);
+enum product_kind opcode_product(enum opcode opcode); /* PRODUCT_NONE of what is no opcode, too */
 int64_t tensor_element_count(const struct tensor *tensor);
 bool tensor_is_dense(const struct tensor *tensor);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

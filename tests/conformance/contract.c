@@ -1,48 +1,23 @@
-/* Contracts read from the patterns of the kernels' check. Shapes have no part in it. */
+/* Contracts read from the patterns of the table of operations. Shapes have no part in them. */
 #include "tests/conformance/contract.h"
 
 #include <string.h>
 
-#include "harness/kernels/body_check.h"
+#include "harness/kernels/call_check.h"
 
-static const char *pattern_of(enum opcode opcode)
-{
-    switch (opcode) {
-    case OPCODE_MATMUL:
-        return "ff(f)(B)f";
-    case OPCODE_INTEGER_MATMUL:
-        return "kkw";
-    case OPCODE_SCALED_MATMUL:
-        return "eeSS(f)(B)f";
-    case OPCODE_CONVOLUTION:
-        return "FF(F)(B)F";
-    case OPCODE_CONVOLUTION_BACKWARD_INPUT:
-    case OPCODE_CONVOLUTION_BACKWARD_WEIGHT:
-        return "FF(B)F";
-    default:
-        return call_pattern(opcode);
-    }
-}
-
-static bool letter_takes(char letter, enum dtype dtype)
-{
-    const struct tensor empty = {.dtype = dtype, .rank = 1};
-    return tensor_check(&empty, letter) == NULL;
-}
-
-bool contract_of(enum opcode opcode, struct contract *contract)
+void contract_of(enum opcode opcode, struct contract *contract)
 {
     bool optional = false;
     *contract = (struct contract){0};
-    for (const char *letter = pattern_of(opcode); *letter != '\0'; letter++) {
-        if (*letter == '(' || *letter == ')') {
+    for (const char *letter = opcode_pattern(opcode); *letter != '\0'; letter++) {
+        if (*letter == '(' || *letter == ')' || *letter == '>') {
             optional = *letter == '(';
             continue;
         }
         int at = contract->operand_count++;
         contract->operands[at].optional = optional;
         for (int dtype = 0; dtype < DTYPE_COUNT; dtype++) {
-            contract->operands[at].takes[dtype] = letter_takes(*letter, (enum dtype)dtype);
+            contract->operands[at].takes[dtype] = pattern_letter_takes(*letter, (enum dtype)dtype);
             contract->operands[at].choice_count += contract->operands[at].takes[dtype];
         }
         if (*letter == 'D') { /* whatever the first tensor has: nothing is left to choose */
@@ -50,7 +25,6 @@ bool contract_of(enum opcode opcode, struct contract *contract)
             contract->operands[at].choice_count = 1;
         }
     }
-    return contract->operand_count > 0;
 }
 
 void contract_operands(const struct contract *contract, const struct operation_call *call,
@@ -86,7 +60,7 @@ int contract_class(const struct contract *contract, const struct operation_call 
         if (contract->operands[operands[t]].choice_count < 2) {
             continue;
         }
-        if (!letter_takes('f', call->tensors[t].dtype)) {
+        if (!pattern_letter_takes('f', call->tensors[t].dtype)) {
             return dtype;
         }
         found = found < 0 || found == dtype ? dtype : CLASS_MIXED;
@@ -109,5 +83,5 @@ bool contract_has_class(const struct contract *contract, int class)
     if (free_count == 0) {
         return contract->operands[contract->operand_count - 1].takes[class];
     }
-    return letter_takes('f', (enum dtype) class) ? taking == free_count : taking > 0;
+    return pattern_letter_takes('f', (enum dtype) class) ? taking == free_count : taking > 0;
 }

@@ -1,6 +1,5 @@
-/* Contract: which dtypes an operation takes for each of its tensors, asked of the check that every device makes
- * (harness/kernels/body_check.h). Which combinations must be tried follows from it; nothing here is listed by hand but
- * the products, which that check leaves to their plans. */
+/* Contract: which dtypes an operation takes for each of its tensors, by its pattern in harness/kernels/operation.h.
+ * Which combinations must be tried follows from it; nothing here is listed by hand. */
 #ifndef ASSAY_TESTS_CONFORMANCE_CONTRACT_H
 #define ASSAY_TESTS_CONFORMANCE_CONTRACT_H
 
@@ -21,8 +20,7 @@ struct contract {
     } operands[OPERATION_TENSORS_MAXIMUM];
 };
 
-/* False where the operation has no pattern of dtypes. */
-bool contract_of(enum opcode opcode, struct contract *contract);
+void contract_of(enum opcode opcode, struct contract *contract);
 
 /* The operand that each tensor of a call is. Of optional ones that could be meant the first are there. */
 void contract_operands(const struct contract *contract, const struct operation_call *call,

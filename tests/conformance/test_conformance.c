@@ -144,7 +144,7 @@ static void table_row_print(const struct conformance *conformance)
 {
     struct contract contract;
     int64_t trials = 0;
-    bool known = contract_of(conformance->opcode, &contract);
+    contract_of(conformance->opcode, &contract);
     printf("%-27s", opcode_name(conformance->opcode));
     for (int class = 0; class < CLASS_COUNT; class ++) {
         const struct conformance_cell *cell = &conformance->cells[class];
@@ -152,7 +152,7 @@ static void table_row_print(const struct conformance *conformance)
         if (cell->trial_count > 0) {
             snprintf(text, sizeof text, "%.1e %3.0f%%%s", cell->error, 100.0 * cell->share,
                      cell->fault_count > 0 ? "!" : "");
-        } else if (known && contract_has_class(&contract, class)) {
+        } else if (contract_has_class(&contract, class)) {
             snprintf(text, sizeof text, "untested");
         }
         printf(" %14s", text);

@@ -140,21 +140,13 @@ static enum status_code cuda_segment_free(struct device *device, void *address, 
     return code;
 }
 
-static bool call_is_product(const struct operation_call *call)
-{
-    return call_is_matmul(call) || call->opcode == OPCODE_CONVOLUTION ||
-           call->opcode == OPCODE_CONVOLUTION_BACKWARD_INPUT || call->opcode == OPCODE_CONVOLUTION_BACKWARD_WEIGHT;
-}
-
 static enum status_code call_run(struct cuda_device *cuda, const struct operation_call *call, struct status *error)
 {
     char text[CALL_TEXT_BYTES];
     queued_note(cuda, call);
-    if (call_is_matmul(call)) {
-        return cuda_matmul(cuda, call, error);
-    }
-    if (call_is_product(call)) {
-        return cuda_convolution(cuda, call, error);
+    enum product_kind product = opcode_product(call->opcode);
+    if (product != PRODUCT_NONE) {
+        return product == PRODUCT_MATMUL ? cuda_matmul(cuda, call, error) : cuda_convolution(cuda, call, error);
     }
     const char *reason = kernel_cuda_run(call, NULL);
     return reason == NULL ? STATUS_OK : launch_check(cuda, reason, call_describe(call, text), error);
@@ -169,7 +161,7 @@ static enum status_code cuda_run(struct device *device, const struct operation_c
     }
     struct load_stretch stretch = load_begin(&cuda->loads);
     code = call_run(cuda, call, error);
-    load_end(&cuda->loads, &stretch, call_is_product(call) ? LOAD_LIBRARY : LOAD_KERNEL);
+    load_end(&cuda->loads, &stretch, opcode_product(call->opcode) != PRODUCT_NONE ? LOAD_LIBRARY : LOAD_KERNEL);
     return code;
 }
 
