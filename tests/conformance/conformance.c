@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/kernels/reference.h"
-
 enum { FAULTS_REPORTED = 4, TAPE_TRIALS = 4, WANTED_ATTEMPTS = 200 };
 
 /* One pass, or one trial of it. */
@@ -203,13 +201,6 @@ void operation_conform(const struct conformance_request *request, struct conform
     struct conform conform = {.request = request, .conformance = conformance};
     *conformance = (struct conformance){.opcode = request->opcode};
     contract_of(request->opcode, &conform.contract);
-    if (request->plan == NULL || !reference_has(request->opcode)) {
-        text_format(&conformance->report, "untested: the operation has no %s\n",
-                    request->plan == NULL ? "plan (tests/kernels/trial_plan.h)"
-                                          : "reference (tests/kernels/reference.h)");
-        conformance->untested_count = 1;
-        return;
-    }
     uniform_dtypes_try(&conform);
     random_dtypes_try(&conform);
     if (!conform_is_over(&conform)) {

@@ -136,17 +136,6 @@ static void dtypes_that_no_plan_makes_are_listed(void **state)
     conformance_release(&conformance);
 }
 
-static void an_operation_without_a_plan_is_listed(void **state)
-{
-    (void)state;
-    struct conformance conformance;
-    conform_on_host(OPCODE_LAYERNORM, NULL, 1, &conformance);
-    assert_false(conformance_is_whole(&conformance));
-    assert_string_equal(text_string(&conformance.report),
-                        "untested: the operation has no plan (tests/kernels/trial_plan.h)\n");
-    conformance_release(&conformance);
-}
-
 static void optional_tensors_are_told_apart(void **state)
 {
     (void)state;
@@ -186,7 +175,6 @@ int main(void)
         cmocka_unit_test(wrong_kernels_are_found),
         cmocka_unit_test(a_seed_repeats_its_trials),
         cmocka_unit_test(dtypes_that_no_plan_makes_are_listed),
-        cmocka_unit_test(an_operation_without_a_plan_is_listed),
         cmocka_unit_test(optional_tensors_are_told_apart),
     };
     return cmocka_run_group_tests(tests, calls_set_up, calls_tear_down);

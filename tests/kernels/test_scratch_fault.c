@@ -74,8 +74,7 @@ static void every_allocation_that_fails_is_told_as_such(void **state)
     int asking_count = 0;
     for (int opcode = 0; opcode < OPCODE_COUNT; opcode++) {
         int most = 0;
-        for (int variant = 0; trial_plan_for((enum opcode)opcode) != NULL && kernel_host_has((enum opcode)opcode);
-             variant++) {
+        for (int variant = 0; kernel_host_has((enum opcode)opcode); variant++) {
             struct trial trial;
             trial_open(&trial, (enum opcode)opcode, MIX_FLOAT16, 3000 + (uint64_t)variant);
             bool is_planned = trial_plan_for((enum opcode)opcode)(&trial, variant);
