@@ -9,7 +9,7 @@
 
 #include "harness/base/array.h"
 #include "harness/device/passing_device.h"
-#include "harness/device/product_plan.h"
+#include "harness/kernels/operation.h"
 
 enum { TRACE_LINE_BYTES = CALL_TEXT_BYTES + 128, PLACE_TEXT_BYTES = 64 };
 

@@ -17,7 +17,6 @@
 #include "harness/device/host_device.h"
 #include "harness/device/kernel_file.h"
 #include "harness/device/process_memory.h"
-#include "harness/device/product_plan.h"
 #include "harness/device/refusal.h"
 #include "harness/kernels/kernel_host.h"
 

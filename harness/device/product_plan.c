@@ -1,28 +1,7 @@
 /* Product plans: how the strides of a call map onto leading dimensions and batch strides. Nothing is computed here. */
 #include "harness/device/product_plan.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "harness/base/size.h"
-
-const char *call_describe(const struct operation_call *call, char text[CALL_TEXT_BYTES])
-{
-    int used = snprintf(text, CALL_TEXT_BYTES, "%s", opcode_name(call->opcode));
-    for (int i = 0; i < call->tensor_count && used < CALL_TEXT_BYTES; i++) {
-        const struct tensor *tensor = &call->tensors[i];
-        used += snprintf(text + used, (size_t)(CALL_TEXT_BYTES - used), "%s %s [", i == call->input_count ? " ->" : "",
-                         dtype_name(tensor->dtype));
-        for (int d = 0; d < tensor->rank && used < CALL_TEXT_BYTES; d++) {
-            used += snprintf(text + used, (size_t)(CALL_TEXT_BYTES - used), "%s%" PRId64, d > 0 ? ", " : "",
-                             tensor->size[d]);
-        }
-        if (used < CALL_TEXT_BYTES) {
-            used += snprintf(text + used, (size_t)(CALL_TEXT_BYTES - used), "]");
-        }
-    }
-    return text;
-}
 
 static enum status_code plan_refuse(const struct operation_call *call, const char *reason, struct status *error)
 {

@@ -61,9 +61,4 @@ struct convolution_plan {
 enum status_code convolution_plan(const struct operation_call *call, struct convolution_plan *plan,
                                   struct status *error);
 
-/* "MATMUL float32 [8, 128, 768] float32 [768, 3072] -> float32 [8, 128, 3072]": a call for messages. Cut where it is
- * too long. Returns text. */
-enum { CALL_TEXT_BYTES = 320 };
-const char *call_describe(const struct operation_call *call, char text[CALL_TEXT_BYTES]);
-
 #endif

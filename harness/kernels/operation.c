@@ -1,6 +1,8 @@
 /* Operations: names, patterns and counts from the one table. What they compute is in the kernels beside this file. */
 #include "harness/kernels/operation.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static const struct {
@@ -62,4 +64,22 @@ bool tensor_is_dense(const struct tensor *tensor)
         expected *= tensor->size[i];
     }
     return true;
+}
+
+const char *call_describe(const struct operation_call *call, char text[CALL_TEXT_BYTES])
+{
+    int used = snprintf(text, CALL_TEXT_BYTES, "%s", opcode_name(call->opcode));
+    for (int i = 0; i < call->tensor_count && used < CALL_TEXT_BYTES; i++) {
+        const struct tensor *tensor = &call->tensors[i];
+        used += snprintf(text + used, (size_t)(CALL_TEXT_BYTES - used), "%s %s [", i == call->input_count ? " ->" : "",
+                         dtype_name(tensor->dtype));
+        for (int d = 0; d < tensor->rank && used < CALL_TEXT_BYTES; d++) {
+            used += snprintf(text + used, (size_t)(CALL_TEXT_BYTES - used), "%s%" PRId64, d > 0 ? ", " : "",
+                             tensor->size[d]);
+        }
+        if (used < CALL_TEXT_BYTES) {
+            used += snprintf(text + used, (size_t)(CALL_TEXT_BYTES - used), "]");
+        }
+    }
+    return text;
 }

@@ -344,6 +344,11 @@ enum product_kind opcode_product(enum opcode opcode); /* PRODUCT_NONE of what is
 int64_t tensor_element_count(const struct tensor *tensor);
 bool tensor_is_dense(const struct tensor *tensor);
 
+/* "MATMUL float32 [8, 128, 768] float32 [768, 3072] -> float32 [8, 128, 3072]": a call for messages. Cut where it is
+ * too long. Returns text. */
+enum { CALL_TEXT_BYTES = 320 };
+const char *call_describe(const struct operation_call *call, char text[CALL_TEXT_BYTES]);
+
 #ifdef __cplusplus
 }
 #endif

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "harness/device/product_plan.h"
 #include "harness/kernels/kernel_host.h"
+#include "harness/kernels/operation.h"
 #include "tests/kernels/reference.h"
 #include "tests/kernels/trial_condition.h"
 #include "tests/kernels/trial_site.h"
