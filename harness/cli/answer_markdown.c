@@ -6,6 +6,7 @@
 
 #include "harness/base/size.h"
 #include "harness/cli/output.h"
+#include "harness/record/level.h"
 #include "harness/report/escape.h"
 
 enum status_code answer_format_read(const struct arguments *arguments, enum answer_format *format, struct status *error)
@@ -189,9 +190,9 @@ static void case_row(const struct json *document, struct text *text)
     const struct json *replay = json_get(json_get(document, "estimates"), "replay");
     text_append(text, "|");
     word_cell(text, json_string_or(json_get(document, "id"), "-"));
-    size_cell(text, json_get(replay, "requested_bytes_peak"));
-    size_cell(text, json_get(replay, "allocated_bytes_peak"));
-    size_cell(text, json_get(replay, "reserved_bytes_peak"));
+    for (int level = 0; level < LEVEL_COUNTED_COUNT; level++) {
+        size_cell(text, json_get(replay, level_peak_key((enum level)level)));
+    }
     word_cell(text, json_string_or(json_get(replay, "peak_stage"), "-"));
     text_append(text, "\n");
 }
@@ -205,33 +206,41 @@ void estimate_markdown(const struct json *document, struct text *text)
     }
     text_append(text, "Predicted by replay for ");
     markdown_append(text, json_string_or(json_get(json_at(cases, 0), "target"), "-"));
-    text_append(text, ".\n\n| case | requested | allocated | reserved | peak in |\n|---|--:|--:|--:|---|\n");
+    text_append(text, ".\n\n| case |");
+    for (int level = 0; level < LEVEL_COUNTED_COUNT; level++) {
+        text_format(text, " %s |", level_name((enum level)level));
+    }
+    text_append(text, " peak in |\n|---|");
+    for (int level = 0; level < LEVEL_COUNTED_COUNT; level++) {
+        text_append(text, "--:|");
+    }
+    text_append(text, "---|\n");
     for (size_t index = 0; index < json_count(cases); index++) {
         case_row(json_at(cases, index), text);
     }
 }
 
+/* Of each counted level a row. */
+#define LEVEL_ROW_KEY(name, stem, ...)   LEVEL_PEAK_KEY(stem),
+#define LEVEL_ROW_WORDS(name, stem, ...) #stem " at the peak",
+
 void fit_markdown(const struct json *document, struct text *text)
 {
     static const char *const keys[] = {"memory_bytes",
-                                       "requested_bytes_peak",
-                                       "allocated_bytes_peak",
-                                       "reserved_bytes_peak",
+                                       LEVEL_COUNTED_TABLE(LEVEL_ROW_KEY) /* their peaks */
                                        "bounded_reserved_bytes_peak",
                                        "margin_low_bytes",
                                        "margin_high_bytes",
                                        "left_beside_allocated_low_bytes",
                                        "left_beside_allocated_high_bytes"};
     static const char *const words[] = {"memory",
-                                        "requested at the peak",
-                                        "allocated at the peak",
-                                        "reserved at the peak",
+                                        LEVEL_COUNTED_TABLE(LEVEL_ROW_WORDS) /* their peaks */
                                         "after giving back",
                                         "margin, least",
                                         "margin, most",
                                         "left beside allocated, least",
                                         "left beside allocated, most"};
-    enum { ALWAYS_COUNT = 7 }; /* the others only where they are known */
+    enum { ALWAYS_COUNT = 4 + LEVEL_COUNTED_COUNT }; /* the others only where they are known */
     const struct json *fits = json_get(document, "fits"), *overhead = json_get(document, "overhead");
     heading_write(text, json_string_or(json_get(document, "id"), "-"));
     text_append(text, json_kind(fits) != JSON_KIND_BOOLEAN ? "**undecided**"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/base/size.h"
+#include "harness/record/level.h"
 #include "harness/report/escape.h"
 
 enum { COLUMNS_WIDE = 110 };
@@ -44,8 +45,9 @@ static void cause_append(const struct batch_cause *cause, bool as_accelerate, st
 
 static int64_t reserved_bytes_of(const struct batch_try *try_)
 {
-    return try_->cause.outcome == BATCH_OUTCOME_OK ? json_integer_or(json_get(try_->line, "reserved_bytes_peak"), -1)
-                                                   : try_->cause.held_bytes;
+    return try_->cause.outcome == BATCH_OUTCOME_OK
+               ? json_integer_or(json_get(try_->line, level_peak_key(LEVEL_RESERVED)), -1)
+               : try_->cause.held_bytes;
 }
 
 void batch_try_append(const struct batch_try *try_, bool as_accelerate, int columns, struct text *text)
@@ -246,12 +248,22 @@ static int64_t process_bytes_peak_of(const struct json *line)
     int64_t most = 0;
     for (const char *key = json_key_after(stages, NULL); key != NULL; key = json_key_after(stages, key)) {
         const struct json *stage = json_get(stages, key);
-        int64_t now = json_integer_or(json_get(stage, "process_bytes"), 0);
-        int64_t peak = json_integer_or(json_get(stage, "process_bytes_peak"), 0);
+        int64_t now = json_integer_or(json_get(stage, level_key(LEVEL_PROCESS)), 0);
+        int64_t peak = json_integer_or(json_get(stage, level_peak_key(LEVEL_PROCESS)), 0);
         most = now > most ? now : most;
         most = peak > most ? peak : most;
     }
     return most;
+}
+
+static bool peaks_copy(struct json *object, const struct json *line)
+{
+    bool made = true;
+    for (int level = 0; made && level < LEVEL_COUNTED_COUNT; level++) {
+        const char *key = level_peak_key((enum level)level);
+        made = json_set(object, key, member_or_null(line, key));
+    }
+    return made;
 }
 
 static struct json *try_json(const struct batch_try *try_)
@@ -262,10 +274,8 @@ static struct json *try_json(const struct batch_try *try_)
                 json_set(object, "outcome", json_string_new(try_->cause.word)) &&
                 json_set(object, "seconds", json_real_new(try_->seconds)) &&
                 json_set(object, "step_seconds", seconds_or_null(try_->step_seconds)) &&
-                json_set(object, "requested_bytes_peak", member_or_null(try_->line, "requested_bytes_peak")) &&
-                json_set(object, "allocated_bytes_peak", member_or_null(try_->line, "allocated_bytes_peak")) &&
-                json_set(object, "reserved_bytes_peak", member_or_null(try_->line, "reserved_bytes_peak")) &&
-                json_set(object, "process_bytes_peak", count_or_null(process_bytes_peak_of(try_->line))) &&
+                peaks_copy(object, try_->line) &&
+                json_set(object, level_peak_key(LEVEL_PROCESS), count_or_null(process_bytes_peak_of(try_->line))) &&
                 json_set(object, "peak_stage", member_or_null(try_->line, "peak_stage")) &&
                 json_set(object, "cause", batch_cause_json(&try_->cause)) &&
                 json_set(object, "repetition", json_boolean_new(try_->is_repetition)) &&

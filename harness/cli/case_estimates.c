@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/base/size.h"
+#include "harness/record/level.h"
 
 /* What stands in an object of its own in JSON, and what people are told of it. */
 static const struct {
@@ -57,9 +58,10 @@ static void quantity_line(const struct estimate_quantity *quantity, struct text 
 /* Prefill and decoding apart, where there are both. */
 static void generation_lines(const struct estimate *estimate, struct text *text)
 {
-    static const char *const labels[] = {"  prefill: allocated_bytes_peak", "  decode: allocated_bytes_peak"};
-    const struct estimate_quantity *peaks[] = {estimate_get(estimate, "stages.forward.allocated_bytes_peak"),
-                                               estimate_get(estimate, "stages.generate.allocated_bytes_peak")};
+    static const char *const labels[] = {"  prefill: " LEVEL_PEAK_KEY(allocated),
+                                         "  decode: " LEVEL_PEAK_KEY(allocated)};
+    const struct estimate_quantity *peaks[] = {estimate_get(estimate, "stages.forward." LEVEL_PEAK_KEY(allocated)),
+                                               estimate_get(estimate, "stages.generate." LEVEL_PEAK_KEY(allocated))};
     char size[SIZE_TEXT_BYTES];
     if (peaks[0] == NULL || peaks[1] == NULL) {
         return;
@@ -77,8 +79,8 @@ enum { HOARD_LEAST_BYTES = 64 << 20 };
 /* Reserved bytes that are more than twice the allocated ones are a surprise, and nothing that a device would show. */
 static void hoard_line(const struct estimate *estimate, struct text *text)
 {
-    const struct estimate_quantity *reserved = estimate_get(estimate, "reserved_bytes_peak");
-    const struct estimate_quantity *allocated = estimate_get(estimate, "allocated_bytes_peak");
+    const struct estimate_quantity *reserved = estimate_get(estimate, level_peak_key(LEVEL_RESERVED));
+    const struct estimate_quantity *allocated = estimate_get(estimate, level_peak_key(LEVEL_ALLOCATED));
     if (reserved != NULL && allocated != NULL && reserved->known && allocated->known &&
         reserved->value / 2 > allocated->value && reserved->value > HOARD_LEAST_BYTES &&
         estimate_get(estimate, "memory_bytes") == NULL) {
@@ -132,7 +134,7 @@ enum status_code case_estimates(const struct estimate_input *input, struct json 
         }
         code = estimate_compute(estimator, input, estimate, error);
         if (code == STATUS_OK) {
-            const struct estimate_quantity *load = estimate_get(estimate, "stages.load.requested_bytes");
+            const struct estimate_quantity *load = estimate_get(estimate, "stages.load." LEVEL_KEY(requested));
             loaded_bytes = load != NULL ? load->value : loaded_bytes;
             estimate_lines(estimator, estimate, text);
             rule_line(estimate, loaded_bytes, text);

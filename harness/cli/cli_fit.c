@@ -192,10 +192,7 @@ static struct json *fit_json(const struct question_case *question, const struct 
                          fit->verdict == FIT_UNDECIDED ? json_null_new() : json_boolean_new(fit->verdict == FIT_YES)) &&
                 json_set(object, "margin_low_bytes", json_integer_new(fit->margin_low_bytes)) &&
                 json_set(object, "margin_high_bytes", json_integer_new(fit->margin_high_bytes)) &&
-                left_set(fit, object) &&
-                json_set(object, "requested_bytes_peak", json_integer_new(result->requested_bytes_peak)) &&
-                json_set(object, "allocated_bytes_peak", json_integer_new(result->allocated_bytes_peak)) &&
-                json_set(object, "reserved_bytes_peak", json_integer_new(result->reserved_bytes_peak)) &&
+                left_set(fit, object) && level_peaks_set(object, result->peaks) &&
                 json_set(object, "bounded_reserved_bytes_peak",
                          trial->fits ? json_integer_new(trial->bounded.reserved_bytes_peak) : json_null_new()) &&
                 json_set(object, "peak_stage", json_string_new(stage_name(result->peak_stage))) &&

@@ -114,10 +114,7 @@ static struct json *trial_json(const struct trial *trial, int64_t size)
     struct json *object = json_object_new();
     const struct replay_result *result = trial->fits ? &trial->bounded : &trial->unbounded;
     bool made = json_set(object, "size", json_integer_new(size)) &&
-                json_set(object, "fits", json_boolean_new(trial->fits)) &&
-                json_set(object, "requested_bytes_peak", json_integer_new(result->requested_bytes_peak)) &&
-                json_set(object, "allocated_bytes_peak", json_integer_new(result->allocated_bytes_peak)) &&
-                json_set(object, "reserved_bytes_peak", json_integer_new(result->reserved_bytes_peak)) &&
+                json_set(object, "fits", json_boolean_new(trial->fits)) && level_peaks_set(object, result->peaks) &&
                 json_set(object, "peak_stage", json_string_new(stage_name(result->peak_stage)));
     if (!trial->fits) {
         made = made && json_set(object, "stage", json_string_new(stage_name(trial->stage))) &&

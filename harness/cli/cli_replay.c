@@ -36,11 +36,13 @@ static void size_line(struct text *text, const char *what, int64_t bytes)
 
 static void result_lines(struct text *text, const struct trace_result *result)
 {
-    size_line(text, "requested", result->requested_bytes);
-    size_line(text, "requested peak", result->requested_bytes_peak);
-    size_line(text, "allocated", result->allocated_bytes);
-    size_line(text, "allocated peak", result->allocated_bytes_peak);
-    size_line(text, "reserved", result->reserved_bytes);
+    for (int i = 0; i < LEVEL_COUNTED_COUNT; i++) {
+        enum level level = (enum level)i;
+        size_line(text, level_name(level), result->levels[level].bytes);
+        if (trace_result_has_peak(level)) {
+            size_line(text, level_peak_name(level), result->levels[level].bytes_peak);
+        }
+    }
     text_format(text, "%-15s %13" PRId64 "\n", "segments", result->segment_count);
 }
 
@@ -49,7 +51,7 @@ enum { STAGE_COLUMNS = 24, FIGURE_COLUMNS = 17 };
 /* Ours less theirs of the three figures from first on; "-" where PyTorch told none. */
 static void difference_cells(struct text *text, const int64_t *ours, const int64_t *theirs, int first)
 {
-    for (int i = first; i < first + TRACE_FIGURE_COUNT / 2; i++) {
+    for (int i = first; i < first + LEVEL_COUNTED_COUNT; i++) {
         int64_t difference = ours[i] - theirs[i];
         if (theirs[i] == TRACE_UNKNOWN) {
             text_format(text, " %*s", FIGURE_COLUMNS, "-");
@@ -63,7 +65,7 @@ static void difference_cells(struct text *text, const int64_t *ours, const int64
 static bool peaks_are_told(const struct trace_counters *row)
 {
     bool told = false;
-    for (int i = TRACE_FIGURE_COUNT / 2; i < TRACE_FIGURE_COUNT; i++) {
+    for (int i = LEVEL_COUNTED_COUNT; i < TRACE_FIGURE_COUNT; i++) {
         told = told || row->bytes[i] != TRACE_UNKNOWN;
     }
     return told;
@@ -82,7 +84,7 @@ static void difference_rows(struct text *text, const struct trace_counters *thei
     difference_cells(text, ours, theirs->bytes, 0);
     if (peaks_are_told(theirs)) {
         cell_append(text, "  peak", STAGE_COLUMNS, false);
-        difference_cells(text, ours, theirs->bytes, TRACE_FIGURE_COUNT / 2);
+        difference_cells(text, ours, theirs->bytes, LEVEL_COUNTED_COUNT);
     }
     text_release(&label);
 }
@@ -91,8 +93,11 @@ static void difference_table(struct text *text, const struct trace_comparison *c
 {
     const struct trace *trace = comparison->trace;
     text_append(text, "\nassay's bytes less PyTorch's\n");
-    text_format(text, "%-*s %*s %*s %*s\n", STAGE_COLUMNS, "", FIGURE_COLUMNS, "requested", FIGURE_COLUMNS, "allocated",
-                FIGURE_COLUMNS, "reserved");
+    text_format(text, "%-*s", STAGE_COLUMNS, "");
+    for (int level = 0; level < LEVEL_COUNTED_COUNT; level++) {
+        text_format(text, " %*s", FIGURE_COLUMNS, level_name((enum level)level));
+    }
+    text_append(text, "\n");
     for (size_t i = 0; i < trace->counters_count; i++) {
         difference_rows(text, &trace->counters[i], comparison->bytes[i]);
     }

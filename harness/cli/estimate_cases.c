@@ -15,6 +15,7 @@
 #include "harness/cli/output.h"
 #include "harness/cli/parallel_options.h"
 #include "harness/cli/question_case.h"
+#include "harness/record/level.h"
 
 static void stored_line(const struct checkpoint *checkpoint, struct text *text)
 {
@@ -93,8 +94,8 @@ static void case_row(const struct json *document, struct text *text)
 {
     const struct json *replay = json_get(json_get(document, "estimates"), "replay");
     const char *fits = json_string_or(json_get(replay, "fits"), "yes");
-    figure_append(replay, "allocated_bytes_peak", text);
-    figure_append(replay, "reserved_bytes_peak", text);
+    figure_append(replay, level_peak_key(LEVEL_ALLOCATED), text);
+    figure_append(replay, level_peak_key(LEVEL_RESERVED), text);
     text_format(text, "  %-9s %s%s\n", json_string_or(json_get(replay, "peak_stage"), "-"),
                 json_string_or(json_get(document, "id"), ""), *fits == 'n' ? ": does not fit" : "");
 }

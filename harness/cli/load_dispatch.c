@@ -245,9 +245,7 @@ static struct json *levels_json(const struct placed_load_outcome *outcome, int p
 {
     const struct replay_result *lane = &outcome->run.result.lanes[place];
     struct json *object = json_object_new();
-    bool made = json_set(object, "requested_bytes_peak", json_integer_new(lane->requested_bytes_peak)) &&
-                json_set(object, "allocated_bytes_peak", json_integer_new(lane->allocated_bytes_peak)) &&
-                json_set(object, "reserved_bytes_peak", json_integer_new(lane->reserved_bytes_peak));
+    bool made = level_peaks_set(object, lane->peaks);
     return json_made(object, made);
 }
 

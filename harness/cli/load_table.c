@@ -176,9 +176,7 @@ static struct json *share_json(const struct load_share *share, bool is_disk)
 {
     struct json *object = json_object_new();
     bool made = is_disk ? json_set(object, "stored_bytes", json_integer_new(share->stored_bytes))
-                        : json_set(object, "requested_bytes_peak", json_integer_new(share->requested_bytes_peak)) &&
-                              json_set(object, "allocated_bytes_peak", json_integer_new(share->allocated_bytes_peak)) &&
-                              json_set(object, "reserved_bytes_peak", json_integer_new(share->reserved_bytes_peak));
+                        : level_peaks_set(object, share->peaks);
     return json_made(object, made);
 }
 

@@ -11,13 +11,7 @@ struct json *bytes_or_null_json(int64_t bytes)
 struct json *placed_stage_json(const struct replay_stage *stage)
 {
     struct json *object = json_object_new();
-    bool made = json_set(object, "requested_bytes", json_integer_new(stage->requested_bytes)) &&
-                json_set(object, "requested_bytes_peak", json_integer_new(stage->requested_bytes_peak)) &&
-                json_set(object, "allocated_bytes", json_integer_new(stage->allocated_bytes)) &&
-                json_set(object, "allocated_bytes_peak", json_integer_new(stage->allocated_bytes_peak)) &&
-                json_set(object, "reserved_bytes", json_integer_new(stage->reserved_bytes)) &&
-                json_set(object, "reserved_bytes_peak", json_integer_new(stage->reserved_bytes_peak));
-    return json_made(object, made);
+    return json_made(object, level_figures_set(object, stage->levels));
 }
 
 struct json *placed_refusal_json(const struct placed_tape *placed, const struct placed_outcome *outcome)

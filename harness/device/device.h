@@ -11,6 +11,7 @@
 
 #include "harness/base/status.h"
 #include "harness/kernels/operation.h"
+#include "harness/record/level.h"
 
 struct device; /* each kind begins its own struct with a `struct device` */
 
@@ -44,12 +45,12 @@ struct device_disturbance {
 
 /* What the driver or the kernel counts. A figure that could not be taken is not valid, and never 0. */
 struct device_reading {
-    bool device_valid; /* used on the whole device (cudaMemGetInfo total - free) */
-    int64_t device_bytes;
-    bool process_valid; /* used by this process (NVML; host: RSS) */
-    int64_t process_bytes;
-    bool process_peak_valid; /* host: highest RSS since the last reset; cuda: not valid */
-    int64_t process_peak_bytes;
+    /* device_valid, device_bytes, device_peak_valid, device_peak_bytes, process_valid, ...
+     * device: used on the whole device (cudaMemGetInfo total - free).
+     * process: used by this process (NVML; host: RSS); its peak, of a host alone: highest RSS since the last reset.
+     * cgroup, of a host alone: of all processes in this one's cgroup, files in the page cache included; its peak: since
+     * the last reset, and not valid where the kernel does not tell it apart. */
+    LEVEL_READINGS(levels);
     /* cuda: used on the whole device before this process made its context; the same in each reading. */
     bool baseline_valid;
     int64_t baseline_bytes;
@@ -62,10 +63,6 @@ struct device_reading {
     int64_t kernel_bytes;
     bool library_valid;
     int64_t library_bytes;
-    bool cgroup_valid; /* host: of all processes in this one's cgroup, files in the page cache included */
-    int64_t cgroup_bytes;
-    bool cgroup_peak_valid; /* host: since the last reset; not valid where the kernel does not tell it apart */
-    int64_t cgroup_peak_bytes;
     struct device_disturbance disturbance;
     bool free_valid; /* left to be taken; host: of a bound, or of what kernel and cgroup have; within ulimit */
     int64_t free_bytes;

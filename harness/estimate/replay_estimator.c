@@ -13,6 +13,7 @@
 #include "harness/base/size.h"
 #include "harness/device/meta.h"
 #include "harness/estimate/replay_quantities.h"
+#include "harness/record/quantity.h"
 #include "models/config/family.h"
 #include "models/workload/workload_tape.h"
 
@@ -24,18 +25,13 @@ static bool replay_applies(const struct estimate_input *input)
 
 static void stage_add(struct estimate *estimate, enum stage stage, const struct replay_stage *figures)
 {
-    const struct {
-        const char *name;
-        int64_t value;
-    } rows[] = {
-        {"requested_bytes", figures->requested_bytes}, {"requested_bytes_peak", figures->requested_bytes_peak},
-        {"allocated_bytes", figures->allocated_bytes}, {"allocated_bytes_peak", figures->allocated_bytes_peak},
-        {"reserved_bytes", figures->reserved_bytes},   {"reserved_bytes_peak", figures->reserved_bytes_peak},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (int i = 0; i < LEVEL_COUNTED_COUNT; i++) {
+        enum level level = (enum level)i;
         char name[ESTIMATE_NAME_BYTES];
-        snprintf(name, sizeof name, "stages.%s.%s", stage_name(stage), rows[i].name);
-        estimate_add(estimate, name, rows[i].value);
+        snprintf(name, sizeof name, "stages.%s.%s", stage_name(stage), level_key(level));
+        estimate_add(estimate, name, figures->levels[level].bytes);
+        snprintf(name, sizeof name, "stages.%s.%s", stage_name(stage), level_peak_key(level));
+        estimate_add(estimate, name, figures->levels[level].bytes_peak);
     }
 }
 
@@ -49,9 +45,9 @@ static void causes_add(struct estimate *estimate, const struct replay_causes *ca
 
 void estimate_add_replay(struct estimate *estimate, const struct replay_result *result)
 {
-    estimate_add(estimate, "requested_bytes_peak", result->requested_bytes_peak);
-    estimate_add(estimate, "allocated_bytes_peak", result->allocated_bytes_peak);
-    estimate_add(estimate, "reserved_bytes_peak", result->reserved_bytes_peak);
+    for (int level = 0; level < LEVEL_COUNTED_COUNT; level++) {
+        estimate_add(estimate, level_peak_key((enum level)level), result->peaks[level]);
+    }
     estimate_add_text(estimate, "peak_stage", stage_name(result->peak_stage));
     for (int stage = STAGE_LOAD; stage < STAGE_COUNT; stage++) {
         if (result->stages[stage].present) {
@@ -71,7 +67,7 @@ void estimate_add_replay(struct estimate *estimate, const struct replay_result *
 }
 
 /* Bytes that a class of devices adds to the segments; unknown where nobody measured it, or the sum is no size. */
-static void beyond_add(struct estimate *estimate, const char *name, int64_t reserved_bytes,
+static void beyond_add(struct estimate *estimate, enum quantity quantity, int64_t reserved_bytes,
                        const struct constants_spread *growth, const struct constants_spread *context)
 {
     int64_t sum = 0;
@@ -79,9 +75,9 @@ static void beyond_add(struct estimate *estimate, const char *name, int64_t rese
                  size_add_signed(reserved_bytes, growth->median, &sum) &&
                  (context == NULL || size_add(sum, context->median, &sum));
     if (known) {
-        estimate_add(estimate, name, sum);
+        estimate_add(estimate, quantity_name(quantity), sum);
     } else {
-        estimate_add_unknown(estimate, name);
+        estimate_add_unknown(estimate, quantity_name(quantity));
         estimate_note(estimate, true, "the constants of the device do not say what it takes besides in this mode");
     }
 }
@@ -95,9 +91,8 @@ static bool is_not_modelled(const struct estimate_input *input)
 
 void estimate_add_no_peaks(struct estimate *estimate)
 {
-    static const char *const peaks[] = {"requested_bytes_peak", "allocated_bytes_peak", "reserved_bytes_peak"};
-    for (size_t i = 0; i < sizeof peaks / sizeof peaks[0]; i++) {
-        estimate_add_unknown(estimate, peaks[i]);
+    for (int level = 0; level < LEVEL_COUNTED_COUNT; level++) {
+        estimate_add_unknown(estimate, level_peak_key((enum level)level));
     }
 }
 
@@ -131,9 +126,9 @@ static void readings_add(struct estimate *estimate, const struct constants *cons
     const struct constants_levels *growth = found != NULL ? found : &nowhere;
     const struct constants_levels *context = &constants->context;
     bool process = growth->process.known && context->process.known; /* as it is measured: process before device */
-    beyond_add(estimate, "process_bytes", reserved_bytes, &growth->process, NULL);
-    beyond_add(estimate, "device_bytes", reserved_bytes, &growth->device, NULL);
-    beyond_add(estimate, "footprint_bytes", reserved_bytes, process ? &growth->process : &growth->device,
+    beyond_add(estimate, QUANTITY_PROCESS_BYTES, reserved_bytes, &growth->process, NULL);
+    beyond_add(estimate, QUANTITY_DEVICE_BYTES, reserved_bytes, &growth->device, NULL);
+    beyond_add(estimate, QUANTITY_FOOTPRINT_BYTES, reserved_bytes, process ? &growth->process : &growth->device,
                process ? &context->process : &context->device);
 }
 

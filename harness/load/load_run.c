@@ -103,9 +103,7 @@ void shares_read(struct loaded *loaded)
         if (loaded->lanes[i].allocator != NULL) {
             const struct allocator_counters *counters = allocator_counters(loaded->lanes[i].allocator);
             loaded->result.shares[i].requested_bytes = counters->requested_bytes;
-            loaded->result.shares[i].requested_bytes_peak = counters->requested_bytes_peak;
-            loaded->result.shares[i].allocated_bytes_peak = counters->allocated_bytes_peak;
-            loaded->result.shares[i].reserved_bytes_peak = counters->reserved_bytes_peak;
+            level_peaks_raise(loaded->result.shares[i].peaks, counters->levels);
         }
     }
 }

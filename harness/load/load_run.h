@@ -20,9 +20,9 @@ enum { LOAD_PIECE_BYTES = 512 << 10, LOAD_SLOTS = 8, LOAD_STAGING_BYTES = LOAD_S
 
 /* What a place holds after the load, and held at most. */
 struct load_share {
-    int64_t requested_bytes, requested_bytes_peak;     /* of the tensors */
-    int64_t allocated_bytes_peak, reserved_bytes_peak; /* of the allocator's blocks and segments */
-    int64_t stored_bytes;                              /* written to the disk */
+    int64_t requested_bytes;
+    LEVEL_PEAKS(peaks);   /* requested_bytes_peak, allocated_bytes_peak, ... */
+    int64_t stored_bytes; /* written to the disk */
 };
 
 struct load_result {

@@ -283,9 +283,9 @@ const struct allocator_counters *allocator_counters(const struct allocator *allo
 void allocator_reset_peaks(struct allocator *allocator)
 {
     struct allocator_counters *counters = &allocator->counters;
-    counters->requested_bytes_peak = counters->requested_bytes;
-    counters->allocated_bytes_peak = counters->allocated_bytes;
-    counters->reserved_bytes_peak = counters->reserved_bytes;
+    for (int level = 0; level < LEVEL_COUNTED_COUNT; level++) {
+        counters->levels[level].bytes_peak = counters->levels[level].bytes;
+    }
 }
 
 void allocator_suppose(struct allocator *allocator, int64_t requested_bytes, int64_t block_bytes)

@@ -32,6 +32,7 @@
 #include <stdint.h>
 
 #include "harness/base/status.h"
+#include "harness/record/level.h"
 
 enum {
     ALLOCATOR_UNIT_BYTES = 512,
@@ -68,9 +69,7 @@ const char *allocator_policy_name(enum allocator_policy policy); /* "caching", "
  * *_peak: the highest since the opening or the last allocator_reset_peaks. *_count without "live": since the opening.
  */
 struct allocator_counters {
-    int64_t requested_bytes, requested_bytes_peak;
-    int64_t allocated_bytes, allocated_bytes_peak;
-    int64_t reserved_bytes, reserved_bytes_peak;
+    LEVEL_FIGURES(levels);           /* requested_bytes, requested_bytes_peak, allocated_bytes, ... */
     int64_t rounding_bytes;          /* up to the 512-byte unit */
     int64_t unsplit_remainder_bytes; /* beyond the rounded request, because the rest was too small to keep */
     int64_t unsplit_remainder_count; /* blocks that have one */

@@ -20,15 +20,8 @@ static const char damaged_text[] = "the file is damaged; record it anew";
 
 const char *trace_figure_name(enum trace_figure figure)
 {
-    static const char *const names[TRACE_FIGURE_COUNT] = {
-        [TRACE_REQUESTED] = "requested_bytes",
-        [TRACE_ALLOCATED] = "allocated_bytes",
-        [TRACE_RESERVED] = "reserved_bytes",
-        [TRACE_REQUESTED_PEAK] = "requested_bytes_peak",
-        [TRACE_ALLOCATED_PEAK] = "allocated_bytes_peak",
-        [TRACE_RESERVED_PEAK] = "reserved_bytes_peak",
-    };
-    return names[figure];
+    return figure < (enum trace_figure)LEVEL_COUNTED_COUNT ? level_key((enum level)figure)
+                                                           : level_peak_key((enum level)(figure - LEVEL_COUNTED_COUNT));
 }
 
 enum status_code trace_no_memory(const struct trace *trace, struct status *error)

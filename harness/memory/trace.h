@@ -17,6 +17,7 @@
 #include "harness/base/json.h"
 #include "harness/base/status.h"
 #include "harness/memory/allocator.h"
+#include "harness/record/level.h"
 
 enum { TRACE_FILE_BYTES_MAXIMUM = 512 << 20, TRACE_DEVICE_ONLY = -1, TRACE_UNKNOWN = -1 };
 
@@ -41,13 +42,11 @@ struct trace_event {
 
 /* In the order in which they are printed: the values, then the peaks in the same order. */
 enum trace_figure {
-    TRACE_REQUESTED,
-    TRACE_ALLOCATED,
-    TRACE_RESERVED,
-    TRACE_REQUESTED_PEAK,
-    TRACE_ALLOCATED_PEAK,
-    TRACE_RESERVED_PEAK,
-    TRACE_FIGURE_COUNT
+#define TRACE_NOW(name, ...)  TRACE_##name,
+#define TRACE_PEAK(name, ...) TRACE_##name##_PEAK,
+    LEVEL_COUNTED_TABLE(TRACE_NOW) LEVEL_COUNTED_TABLE(TRACE_PEAK) TRACE_FIGURE_COUNT
+#undef TRACE_PEAK
+#undef TRACE_NOW
 };
 
 /* "requested_bytes", ..., "reserved_bytes_peak". */
@@ -75,9 +74,7 @@ struct trace {
 /* What the events occupy; *_bytes at the end, *_peak at the highest since the beginning or the last reset. Requested:
  * the sum of live bytes; allocated: the blocks handed out for them; reserved: the segments taken. */
 struct trace_result {
-    int64_t requested_bytes, requested_bytes_peak;
-    int64_t allocated_bytes, allocated_bytes_peak;
-    int64_t reserved_bytes;
+    LEVEL_FIGURES(levels); /* requested_bytes, requested_bytes_peak, allocated_bytes, ... */
     int64_t segment_count;
 };
 
@@ -101,6 +98,9 @@ bool trace_has_record(const struct trace *trace);
  * 1 segment. */
 enum status_code trace_replay(const struct trace *trace, enum allocator_policy policy, struct trace_result *result,
                               struct status *error);
+
+/* Whether the peak of a level is told. Segments are kept: of them what is reserved at the end says enough. */
+bool trace_result_has_peak(enum level level);
 
 /* The object that `assay replay --json` prints; NULL where memory ran out. */
 struct json *trace_result_to_json(const struct trace_result *result);

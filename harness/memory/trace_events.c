@@ -17,7 +17,7 @@ static const struct {
     [TRACE_SEGMENT] = {"segment", 3, "write [\"segment\", address, bytes]"},
     [TRACE_SEGMENT_FREE] = {"segment_free", 2, "write [\"segment_free\", address]"},
     [TRACE_RESET_PEAKS] = {"reset_peaks", 1, "write [\"reset_peaks\"]"},
-    [TRACE_COUNTERS] = {"counters", 2, "write [\"counters\", {\"requested_bytes\": n, ...}]"},
+    [TRACE_COUNTERS] = {"counters", 2, "write [\"counters\", {\"" LEVEL_KEY(requested) "\": n, ...}]"},
 };
 
 enum { VERB_COUNT = sizeof verbs / sizeof verbs[0] };
@@ -46,6 +46,10 @@ static enum status_code verb_from_json(const struct json *value, enum trace_verb
     return STATUS_OK;
 }
 
+#define COUNTED_KEY(name, stem, ...) LEVEL_KEY(stem) ", "
+#define COUNTED_KEYS                 LEVEL_COUNTED_TABLE(COUNTED_KEY)
+_Static_assert(LEVEL_COUNTED_COUNT == 3, "the message below says how many there are");
+
 static enum status_code figure_from_json(const struct json *value, const char *key, struct trace_counters *row,
                                          struct status *error)
 {
@@ -54,10 +58,9 @@ static enum status_code figure_from_json(const struct json *value, const char *k
         figure++;
     }
     if (figure == TRACE_FIGURE_COUNT) {
-        return status_set(error, STATUS_INVALID,
-                          "unknown key '%.80s' in the counters; write stage, requested_bytes, allocated_bytes, "
-                          "reserved_bytes, or one of the three with _peak",
-                          key);
+        return status_set(
+            error, STATUS_INVALID,
+            "unknown key '%.80s' in the counters; write stage, " COUNTED_KEYS "or one of the three with _peak", key);
     }
     if (json_kind(value) == JSON_KIND_NULL) {
         return STATUS_OK;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/memory/high_water.h"
+#include "harness/record/level.h"
 
 /* The events whose moments count: from first to the one before behind. */
 struct window {
@@ -141,7 +142,7 @@ struct json *trace_peak_to_json(const struct trace_peak *peak)
 {
     struct json *object = json_object_new();
     struct json *rows = json_array_new();
-    bool made = json_set(object, "requested_bytes", json_integer_new(peak->requested_bytes)) &&
+    bool made = json_set(object, level_key(LEVEL_REQUESTED), json_integer_new(peak->requested_bytes)) &&
                 json_set(object, "sizes", json_share(rows));
     for (size_t i = 0; i < peak->row_count && made; i++) {
         struct json *row = json_object_new();

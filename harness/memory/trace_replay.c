@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "harness/memory/announced_source.h"
 #include "harness/memory/trace.h"
@@ -142,12 +143,10 @@ static void counters_compare(struct player *player, const struct trace_event *ev
     const struct allocator_counters *counters = allocator_counters(player->allocator);
     const struct trace_counters *theirs = &player->trace->counters[event->slot];
     int64_t *ours = player->comparison.bytes[event->slot];
-    ours[TRACE_REQUESTED] = counters->requested_bytes;
-    ours[TRACE_ALLOCATED] = counters->allocated_bytes;
-    ours[TRACE_RESERVED] = counters->reserved_bytes;
-    ours[TRACE_REQUESTED_PEAK] = counters->requested_bytes_peak;
-    ours[TRACE_ALLOCATED_PEAK] = counters->allocated_bytes_peak;
-    ours[TRACE_RESERVED_PEAK] = counters->reserved_bytes_peak;
+    for (int level = 0; level < LEVEL_COUNTED_COUNT; level++) {
+        ours[level] = counters->levels[level].bytes;
+        ours[LEVEL_COUNTED_COUNT + level] = counters->levels[level].bytes_peak;
+    }
     for (int i = 0; i < TRACE_FIGURE_COUNT; i++) {
         if (theirs->bytes[i] == TRACE_UNKNOWN) {
             continue;
@@ -218,14 +217,8 @@ static enum status_code events_play(struct player *player, struct trace_result *
         event_finish(player, NULL);
     }
     const struct allocator_counters *counters = allocator_counters(player->allocator);
-    *result = (struct trace_result){
-        .requested_bytes = counters->requested_bytes,
-        .requested_bytes_peak = counters->requested_bytes_peak,
-        .allocated_bytes = counters->allocated_bytes,
-        .allocated_bytes_peak = counters->allocated_bytes_peak,
-        .reserved_bytes = counters->reserved_bytes,
-        .segment_count = counters->live_segment_count,
-    };
+    *result = (struct trace_result){.segment_count = counters->live_segment_count};
+    memcpy(result->levels, counters->levels, sizeof result->levels);
     return STATUS_OK;
 }
 

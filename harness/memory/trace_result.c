@@ -15,16 +15,22 @@ void trace_comparison_release(struct trace_comparison *comparison)
     *comparison = (struct trace_comparison){0};
 }
 
+bool trace_result_has_peak(enum level level)
+{
+    return level != LEVEL_RESERVED;
+}
+
 struct json *trace_result_to_json(const struct trace_result *result)
 {
     struct json *object = json_object_new();
-    bool complete = json_set(object, "requested_bytes", json_integer_new(result->requested_bytes)) &&
-                    json_set(object, "requested_bytes_peak", json_integer_new(result->requested_bytes_peak)) &&
-                    json_set(object, "allocated_bytes", json_integer_new(result->allocated_bytes)) &&
-                    json_set(object, "allocated_bytes_peak", json_integer_new(result->allocated_bytes_peak)) &&
-                    json_set(object, "reserved_bytes", json_integer_new(result->reserved_bytes)) &&
-                    json_set(object, "segments", json_integer_new(result->segment_count));
-    return json_made(object, complete);
+    bool complete = object != NULL;
+    for (int i = 0; i < LEVEL_COUNTED_COUNT && complete; i++) {
+        enum level level = (enum level)i;
+        complete = json_set(object, level_key(level), json_integer_new(result->levels[level].bytes)) &&
+                   (!trace_result_has_peak(level) ||
+                    json_set(object, level_peak_key(level), json_integer_new(result->levels[level].bytes_peak)));
+    }
+    return json_made(object, complete && json_set(object, "segments", json_integer_new(result->segment_count)));
 }
 
 static struct json *tally_to_json(const struct trace_tally *tally)

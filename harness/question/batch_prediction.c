@@ -4,16 +4,17 @@
 #include <stdio.h>
 
 #include "harness/device/device_spec.h"
+#include "harness/record/level.h"
 
 /* What was used of a GPU beside segments, at most: at the end of the context and of each stage. -1: not known. */
 static int64_t beside_bytes_of(const struct json *line)
 {
     const struct json *stages = json_get(line, "stages");
-    int64_t most = json_integer_or(json_get(json_get(line, "context"), "device_bytes"), -1);
+    int64_t most = json_integer_or(json_get(json_get(line, "context"), level_key(LEVEL_DEVICE)), -1);
     for (const char *key = json_key_after(stages, NULL); key != NULL; key = json_key_after(stages, key)) {
         const struct json *stage = json_get(stages, key);
-        int64_t used = json_integer_or(json_get(stage, "device_bytes"), -1);
-        int64_t reserved = json_integer_or(json_get(stage, "reserved_bytes"), -1);
+        int64_t used = json_integer_or(json_get(stage, level_key(LEVEL_DEVICE)), -1);
+        int64_t reserved = json_integer_or(json_get(stage, level_key(LEVEL_RESERVED)), -1);
         most = used >= 0 && reserved >= 0 && used - reserved > most ? used - reserved : most;
     }
     return most;

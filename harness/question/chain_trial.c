@@ -35,11 +35,6 @@ static int passes_ended(const struct placed_outcome *outcome)
     return outcome->forward_count - 1;
 }
 
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 bool chain_peak(const struct placed_tape *placed, const struct placed_outcome *outcome, struct replay_stage *peak)
 {
     if (passes_ended(outcome) < CHAIN_TURNS * placed->pass_count) {
@@ -47,10 +42,11 @@ bool chain_peak(const struct placed_tape *placed, const struct placed_outcome *o
     }
     *peak = outcome->passes[placed->pass_count - 1];
     for (int i = 0; i < placed->pass_count; i++) {
-        const struct replay_stage *pass = &outcome->passes[i];
-        peak->requested_bytes_peak = larger(peak->requested_bytes_peak, pass->requested_bytes_peak);
-        peak->allocated_bytes_peak = larger(peak->allocated_bytes_peak, pass->allocated_bytes_peak);
-        peak->reserved_bytes_peak = larger(peak->reserved_bytes_peak, pass->reserved_bytes_peak);
+        for (int level = 0; level < LEVEL_COUNTED_COUNT; level++) {
+            int64_t bytes = outcome->passes[i].levels[level].bytes_peak;
+            int64_t *highest = &peak->levels[level].bytes_peak;
+            *highest = bytes > *highest ? bytes : *highest;
+        }
     }
     return true;
 }

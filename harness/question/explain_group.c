@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/question/explain.h"
+#include "harness/record/level.h"
 
 const char *explain_by_name(enum explain_by by)
 {
@@ -212,9 +213,9 @@ struct json *explain_to_json(const struct explanation *explanation)
     struct json *object = json_object_new();
     struct json *rows = json_array_new();
     bool made = json_set(object, "stage", json_string_new(stage_name(moment->stage))) &&
-                json_set(object, "reserved_bytes", json_integer_new(moment->reserved_bytes)) &&
-                json_set(object, "allocated_bytes", json_integer_new(moment->allocated_bytes)) &&
-                json_set(object, "requested_bytes", json_integer_new(moment->requested_bytes)) &&
+                json_set(object, level_key(LEVEL_RESERVED), json_integer_new(moment->reserved_bytes)) &&
+                json_set(object, level_key(LEVEL_ALLOCATED), json_integer_new(moment->allocated_bytes)) &&
+                json_set(object, level_key(LEVEL_REQUESTED), json_integer_new(moment->requested_bytes)) &&
                 json_set(object, "refusal", refusal_json(explanation)) &&
                 json_set(object, "allocator", allocator_json(moment)) && json_set(object, "tensors", json_share(rows));
     for (int i = 0; i < explanation->row_count && made; i++) {

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/record/level.h"
+
 const struct constants_levels *constants_growth_of(const struct constants *constants, const char *mode)
 {
     for (int i = 0; i < constants->growth_count; i++) {
@@ -133,8 +135,8 @@ static struct json *spread_json(const struct constants_spread *spread)
 static struct json *levels_json(const struct constants_levels *levels)
 {
     struct json *object = json_object_new();
-    bool made = json_set(object, "process_bytes", spread_json(&levels->process)) &&
-                json_set(object, "device_bytes", spread_json(&levels->device));
+    bool made = json_set(object, level_key(LEVEL_PROCESS), spread_json(&levels->process)) &&
+                json_set(object, level_key(LEVEL_DEVICE), spread_json(&levels->device));
     return json_made(object, made);
 }
 

@@ -10,6 +10,7 @@
 #include "harness/base/hash.h"
 #include "harness/base/json_place.h"
 #include "harness/record/constants.h"
+#include "harness/record/level.h"
 
 enum { FILE_BYTES_MAXIMUM = 1 << 20, WHERE_BYTES = 128, COUNT_MAXIMUM = 1000000000 };
 
@@ -140,8 +141,8 @@ static void spread_read(struct reader *reader, const struct json *object, const 
 static void levels_read(struct reader *reader, const struct json *object, const char *parent, int64_t minimum,
                         struct constants_levels *levels)
 {
-    spread_read(reader, object, parent, "process_bytes", minimum, &levels->process);
-    spread_read(reader, object, parent, "device_bytes", minimum, &levels->device);
+    spread_read(reader, object, parent, level_key(LEVEL_PROCESS), minimum, &levels->process);
+    spread_read(reader, object, parent, level_key(LEVEL_DEVICE), minimum, &levels->device);
 }
 
 static void growth_read(struct reader *reader, const struct json *document, struct constants *constants)

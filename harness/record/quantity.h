@@ -5,26 +5,41 @@
 #include <stdbool.h>
 
 #include "harness/base/text.h"
+#include "harness/record/level.h"
 
-/* X(NAME, name in records). How each is measured is said in docs/FORMAT.md, section "Quantities". */
+/* X(NAME, name in records, what of a measurement it is held against, its level or NONE).
+ *
+ *   HIGHEST    the highest of the level over all stages
+ *   GROWTH     the highest reading of the level, less that of the context
+ *   MEMBER     the member of the case line that has the quantity's name
+ *   FOOTPRINT  the highest reading of the process; without one, of the device, less what others held before
+ *
+ * docs/FORMAT.md has it in full, section "Quantities". Each level that reports know has a row. */
 #define QUANTITY_TABLE(X)                                                                                              \
-    X(REQUESTED_BYTES_PEAK, "requested_bytes_peak")                                                                    \
-    X(ALLOCATED_BYTES_PEAK, "allocated_bytes_peak")                                                                    \
-    X(RESERVED_BYTES_PEAK, "reserved_bytes_peak")                                                                      \
-    X(SAVED_FOR_BACKWARD_BYTES, "saved_for_backward_bytes")                                                            \
-    X(TOTAL_BYTES, "total_bytes")                                                                                      \
-    X(PROCESS_BYTES, "process_bytes")                                                                                  \
-    X(DEVICE_BYTES, "device_bytes")                                                                                    \
-    X(FOOTPRINT_BYTES, "footprint_bytes")
+    X(REQUESTED_BYTES_PEAK, LEVEL_PEAK_KEY(requested), HIGHEST, REQUESTED)                                             \
+    X(ALLOCATED_BYTES_PEAK, LEVEL_PEAK_KEY(allocated), HIGHEST, ALLOCATED)                                             \
+    X(RESERVED_BYTES_PEAK, LEVEL_PEAK_KEY(reserved), HIGHEST, RESERVED)                                                \
+    X(SAVED_FOR_BACKWARD_BYTES, "saved_for_backward_bytes", MEMBER, NONE)                                              \
+    X(TOTAL_BYTES, "total_bytes", HIGHEST, ALLOCATED)                                                                  \
+    X(PROCESS_BYTES, LEVEL_KEY(process), GROWTH, PROCESS)                                                              \
+    X(DEVICE_BYTES, LEVEL_KEY(device), GROWTH, DEVICE)                                                                 \
+    X(FOOTPRINT_BYTES, "footprint_bytes", FOOTPRINT, NONE)
 
 enum quantity {
-#define QUANTITY_ENUM(name, text) QUANTITY_##name,
+#define QUANTITY_ENUM(name, ...) QUANTITY_##name,
     QUANTITY_TABLE(QUANTITY_ENUM)
 #undef QUANTITY_ENUM
         QUANTITY_COUNT
 };
 
+enum quantity_measure { QUANTITY_HIGHEST, QUANTITY_GROWTH, QUANTITY_MEMBER, QUANTITY_FOOTPRINT };
+
 const char *quantity_name(enum quantity quantity);
+
+enum quantity_measure quantity_measure(enum quantity quantity);
+
+/* LEVEL_COUNT: it is not of one level. */
+enum level quantity_level(enum quantity quantity);
 
 /* Whether it is a reading of the driver or the kernel, which other programs and the machine's state can touch. */
 bool quantity_is_reading(enum quantity quantity);

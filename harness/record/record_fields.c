@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "harness/record/level.h"
+
 const struct field RECORD_RUN_FIELDS[] = {
     {"schema", KIND_OBJECT, true},
     {"schema.name", KIND_STRING, true},
@@ -51,6 +53,16 @@ const struct field RECORD_RUN_FIELDS[] = {
         {path ".segment_bytes", KIND_INTEGER | KIND_NULL, true},                                                       \
         {path ".remainder_bytes", KIND_INTEGER | KIND_NULL, true},
 
+/* The rows of one level: its figure at the end of a stage, and the highest where there is one. */
+enum { FIELD_OPTIONAL = false, FIELD_REQUIRED = true };
+#define LEVEL_FIELD(key, need)             {key, KIND_INTEGER | KIND_NULL, FIELD_##need},
+#define LEVEL_FIELDS_END(path, stem, need) LEVEL_FIELD(path "." LEVEL_KEY(stem), need)
+#define LEVEL_FIELDS_PEAK(path, stem, need)                                                                            \
+    LEVEL_FIELDS_END(path, stem, need) LEVEL_FIELD(path "." LEVEL_PEAK_KEY(stem), need)
+#define STAGE_LEVEL(name, stem, peak, words, need)   LEVEL_FIELDS_##peak("stages.*", stem, need)
+#define PLACE_LEVEL(name, stem, peak, words, need)   LEVEL_FIELDS_##peak("places.#.stages.*", stem, need)
+#define CONTEXT_LEVEL(name, stem, peak, words, need) LEVEL_FIELDS_END("context", stem, need)
+
 const struct field RECORD_CASE_FIELDS[] = {
     {"id", KIND_STRING, true},
     {"family", KIND_STRING | KIND_NULL, false},
@@ -88,26 +100,14 @@ const struct field RECORD_CASE_FIELDS[] = {
     {"duration_s", KIND_NUMBER | KIND_NULL, true},
     {"stages", KIND_OBJECT | KIND_NULL, true},
     {"stages.*", KIND_OBJECT, false},
-    {"stages.*.requested_bytes", KIND_INTEGER | KIND_NULL, true},
-    {"stages.*.requested_bytes_peak", KIND_INTEGER | KIND_NULL, true},
-    {"stages.*.allocated_bytes", KIND_INTEGER | KIND_NULL, true},
-    {"stages.*.allocated_bytes_peak", KIND_INTEGER | KIND_NULL, true},
-    {"stages.*.reserved_bytes", KIND_INTEGER | KIND_NULL, true},
-    {"stages.*.reserved_bytes_peak", KIND_INTEGER | KIND_NULL, true},
-    {"stages.*.device_bytes", KIND_INTEGER | KIND_NULL, true},
-    {"stages.*.process_bytes", KIND_INTEGER | KIND_NULL, true},
-    {"stages.*.process_bytes_peak", KIND_INTEGER | KIND_NULL, true},
-    {"stages.*.cgroup_bytes", KIND_INTEGER | KIND_NULL, false},
-    {"stages.*.cgroup_bytes_peak", KIND_INTEGER | KIND_NULL, false},
+    LEVEL_TABLE(STAGE_LEVEL) /* requested_bytes, requested_bytes_peak, allocated_bytes, ... */
     ITEM_FIELDS("stages.*.device_items"){"stages.*.device_items.baseline_bytes", KIND_INTEGER | KIND_NULL, false},
     ITEM_FIELDS("stages.*.process_items"){"stages.*.seconds", KIND_NUMBER | KIND_NULL, true},
     {"stages.*.categories_at_peak", KIND_OBJECT | KIND_NULL, true},
     {"stages.*.categories_at_peak.*", KIND_INTEGER | KIND_NULL, false},
     {"context", KIND_OBJECT | KIND_NULL, true},
-    {"context.device_bytes", KIND_INTEGER | KIND_NULL, true},
-    {"context.process_bytes", KIND_INTEGER | KIND_NULL, true},
+    LEVEL_READING_TABLE(CONTEXT_LEVEL) LEVEL_NOTED_TABLE(CONTEXT_LEVEL) /* device_bytes, process_bytes, ... */
     {"context.baseline_bytes", KIND_INTEGER | KIND_NULL, false},
-    {"context.cgroup_bytes", KIND_INTEGER | KIND_NULL, false},
     {"validity", KIND_OBJECT | KIND_NULL, false},
     {"validity.valid", KIND_BOOLEAN, true},
     {"validity.reasons", KIND_ARRAY, true},
@@ -186,13 +186,8 @@ const struct field RECORD_CASE_FIELDS[] = {
     {"places.#.needed_bytes", KIND_INTEGER | KIND_NULL, true},
     {"places.#.stages", KIND_OBJECT | KIND_NULL, true},
     {"places.#.stages.*", KIND_OBJECT, false},
-    {"places.#.stages.*.requested_bytes", KIND_INTEGER | KIND_NULL, true},
-    {"places.#.stages.*.requested_bytes_peak", KIND_INTEGER | KIND_NULL, true},
-    {"places.#.stages.*.allocated_bytes", KIND_INTEGER | KIND_NULL, true},
-    {"places.#.stages.*.allocated_bytes_peak", KIND_INTEGER | KIND_NULL, true},
-    {"places.#.stages.*.reserved_bytes", KIND_INTEGER | KIND_NULL, true},
-    {"places.#.stages.*.reserved_bytes_peak", KIND_INTEGER | KIND_NULL, true},
-    {"places.#.stages.*.process_bytes_peak", KIND_INTEGER | KIND_NULL, true},
+    LEVEL_COUNTED_TABLE(PLACE_LEVEL) /* requested_bytes, requested_bytes_peak, allocated_bytes, ... */
+    {"places.#.stages.*." LEVEL_PEAK_KEY(process), KIND_INTEGER | KIND_NULL, true},
     {"places.#.estimates", KIND_OBJECT | KIND_NULL, true},
     {"places.#.estimates.*", KIND_OBJECT | KIND_NULL, false},
     {"transfers", KIND_ARRAY | KIND_NULL, false},

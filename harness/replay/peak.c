@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/record/level.h"
 #include "harness/replay/moment.h"
 
 static int alike_order(const void *left, const void *right)
@@ -89,7 +90,7 @@ struct json *peak_to_json(const struct peak *peak)
     struct json *object = json_object_new();
     struct json *rows = json_array_new();
     bool made = json_set(object, "stage", json_string_new(stage_name(peak->stage))) &&
-                json_set(object, "requested_bytes", json_integer_new(peak->requested_bytes)) &&
+                json_set(object, level_key(LEVEL_REQUESTED), json_integer_new(peak->requested_bytes)) &&
                 json_set(object, "tensors", json_share(rows));
     for (int i = 0; i < peak->tensor_count && made; i++) {
         made = json_append(rows, tensor_json(&peak->tensors[i]));

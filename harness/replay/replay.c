@@ -85,12 +85,9 @@ static void stage_figures(const struct replay *replay, struct replay_stage *figu
     const struct allocator_counters *counters = allocator_counters(replay->allocator);
     const struct ledger_stage *stage = &replay->ledger.stages[replay->ledger.stage];
     figures->present = true;
-    figures->requested_bytes = stage->bytes;
+    memcpy(figures->levels, counters->levels, sizeof figures->levels);
+    figures->requested_bytes = stage->bytes; /* as the tape counts them, which has no blocks */
     figures->requested_bytes_peak = stage->bytes_peak;
-    figures->allocated_bytes = counters->allocated_bytes;
-    figures->allocated_bytes_peak = counters->allocated_bytes_peak;
-    figures->reserved_bytes = counters->reserved_bytes;
-    figures->reserved_bytes_peak = counters->reserved_bytes_peak;
     figures->workspace_allocated_bytes = replay->workspace_allocated_bytes;
     memcpy(figures->categories_at_peak, stage->categories_at_peak, sizeof figures->categories_at_peak);
 }
@@ -375,15 +372,9 @@ void replay_result_complete(struct replay *replay, uint64_t sequence_hash)
             continue;
         }
         if (stage->allocated_bytes_peak > result->allocated_bytes_peak) {
-            result->allocated_bytes_peak = stage->allocated_bytes_peak;
             result->peak_stage = (enum stage)i;
         }
-        if (stage->requested_bytes_peak > result->requested_bytes_peak) {
-            result->requested_bytes_peak = stage->requested_bytes_peak;
-        }
-        if (stage->reserved_bytes_peak > result->reserved_bytes_peak) {
-            result->reserved_bytes_peak = stage->reserved_bytes_peak;
-        }
+        level_peaks_raise(result->peaks, stage->levels);
     }
     memcpy(result->categories_at_peak, result->stages[result->peak_stage].categories_at_peak,
            sizeof result->categories_at_peak);

@@ -11,15 +11,14 @@
 
 #include "harness/base/status.h"
 #include "harness/device/device.h"
+#include "harness/record/level.h"
 #include "harness/tape/tape.h"
 
 /* One stage. *_bytes: at its end; *_peak: the highest while it lasted. Where a stage occurs several times (steps of
  * training), the last occurrence counts. */
 struct replay_stage {
     bool present;
-    int64_t requested_bytes, requested_bytes_peak;
-    int64_t allocated_bytes, allocated_bytes_peak;
-    int64_t reserved_bytes, reserved_bytes_peak;
+    LEVEL_FIGURES(levels);                      /* requested_bytes, requested_bytes_peak, allocated_bytes, ... */
     int64_t workspace_allocated_bytes;          /* of allocated_bytes: blocks of CATEGORY_WORKSPACE */
     struct device_reading reading;              /* at the end of the stage; all invalid on meta */
     int64_t categories_at_peak[CATEGORY_COUNT]; /* requested bytes at the moment of requested_bytes_peak */
@@ -38,8 +37,8 @@ struct replay_result {
     struct replay_stage stages[STAGE_COUNT];
     struct replay_causes causes_at_load; /* at the end of STAGE_LOAD */
     struct replay_causes causes_at_end;
-    int64_t requested_bytes_peak, allocated_bytes_peak, reserved_bytes_peak; /* over the stages above */
-    enum stage peak_stage;                      /* where allocated_bytes_peak was (the first of equals) */
+    LEVEL_PEAKS(peaks);    /* over the stages above: requested_bytes_peak, allocated_bytes_peak, ... */
+    enum stage peak_stage; /* where allocated_bytes_peak was (the first of equals) */
     int64_t categories_at_peak[CATEGORY_COUNT]; /* of peak_stage */
     int64_t saved_for_backward_bytes;
     const char *attention_backend; /* "cudnn": the kernel whose storages the tape has; static; NULL: none */

@@ -8,9 +8,12 @@
 
 #include "harness/base/clock.h"
 #include "harness/device/refusal.h"
+#include "harness/record/level.h"
 #include "harness/record/outcome.h"
 #include "harness/record/verdict_words.h"
 #include "harness/run/verdict.h"
+
+#define PEAK_MEMBER(name, stem, ...) LEVEL_PEAK_KEY(stem),
 
 /* What a child may say, in the order of the record. */
 static const char *const CHILD_MEMBERS[] = {"family",
@@ -18,9 +21,7 @@ static const char *const CHILD_MEMBERS[] = {"family",
                                             "stages",
                                             "context",
                                             "validity",
-                                            "requested_bytes_peak",
-                                            "allocated_bytes_peak",
-                                            "reserved_bytes_peak",
+                                            LEVEL_COUNTED_TABLE(PEAK_MEMBER) /* their peaks */
                                             "peak_stage",
                                             "categories_at_peak",
                                             "causes",

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/device/ballast.h"
+#include "harness/record/quantity.h"
 #include "harness/replay/least_memory.h"
 #include "harness/replay/replay.h"
 #include "harness/run/measuring.h"
@@ -61,7 +62,8 @@ static enum status_code estimators_add(struct planning *planning, const struct j
     enum status_code code = STATUS_OK;
     const char *name = NULL;
     while (code == STATUS_OK && (name = json_key_after(estimates, name)) != NULL) {
-        static const char *const quantities[] = {"total_bytes", "allocated_bytes_peak"};
+        const char *const quantities[] = {quantity_name(QUANTITY_TOTAL_BYTES),
+                                          quantity_name(QUANTITY_ALLOCATED_BYTES_PEAK)};
         for (size_t i = 0; strcmp(name, "replay") != 0 && strcmp(name, "expected") != 0 && i < 2; i++) {
             int64_t bytes = json_integer_or(json_get(json_get(estimates, name), quantities[i]), -1);
             if (bytes >= 0) {
@@ -76,10 +78,11 @@ static enum status_code estimators_add(struct planning *planning, const struct j
 static enum status_code limits_add(struct planning *planning, const struct case_job *job)
 {
     const struct json *estimates = json_get(job->line, "estimates");
-    int64_t reserved_bytes = json_integer_or(json_get(json_get(estimates, "replay"), "reserved_bytes_peak"), -1);
+    const char *reserved = quantity_name(QUANTITY_RESERVED_BYTES_PEAK);
+    int64_t reserved_bytes = json_integer_or(json_get(json_get(estimates, "replay"), reserved), -1);
     enum status_code code = limit_add(planning, "replay", "least_bytes", planning->least.bytes, true);
     if (code == STATUS_OK && reserved_bytes >= 0) {
-        code = limit_add(planning, "replay", "reserved_bytes_peak", reserved_bytes, true);
+        code = limit_add(planning, "replay", reserved, reserved_bytes, true);
     }
     return code == STATUS_OK && job->proof == RUN_PROOF_ESTIMATORS ? estimators_add(planning, estimates) : code;
 }
@@ -91,7 +94,7 @@ static int64_t search_bound(const struct json *line)
     struct device_spec spec = {0};
     const char *words = json_string_or(json_get(json_get(line, "device"), "spec"), "auto");
     bool bounded = device_spec_parse(words, &spec, NULL) == STATUS_OK && spec.memory_bytes > 0;
-    return bounded ? spec.memory_bytes : json_integer_or(json_get(line, "reserved_bytes_peak"), 0);
+    return bounded ? spec.memory_bytes : json_integer_or(json_get(line, level_peak_key(LEVEL_RESERVED)), 0);
 }
 
 static enum status_code plan_send(const struct measuring *measuring, const struct planning *planning,

@@ -77,30 +77,28 @@ static struct json *items_json(const struct measurement_place *place, const stru
     return reading_items_json(total, &items);
 }
 
+/* Of a stage that is not there, and of the whole device if others use it too, nothing is valid. */
+static const struct level_reading *reading_of(const struct measurement_place *place, const struct replay_stage *stage,
+                                              enum level level)
+{
+    static const struct level_reading none = {0};
+    bool hidden = !stage->present || (place->shared && level == LEVEL_DEVICE);
+    return hidden ? &none : &stage->reading.levels[level - LEVEL_COUNTED_COUNT];
+}
+
 static bool readings_set(struct json *object, const struct measurement_place *place, const struct replay_result *result,
                          const struct replay_stage *stage)
 {
-    const struct device_reading *reading = &stage->reading;
-    bool device_known = reading->device_valid && !place->shared;
-    return json_set(object, "device_bytes", known_or_null(device_known, reading->device_bytes)) &&
-           json_set(object, "process_bytes", known_or_null(reading->process_valid, reading->process_bytes)) &&
-           json_set(object, "process_bytes_peak",
-                    known_or_null(reading->process_peak_valid, reading->process_peak_bytes)) &&
-           json_set(object, "cgroup_bytes", known_or_null(reading->cgroup_valid, reading->cgroup_bytes)) &&
-           json_set(object, "cgroup_bytes_peak",
-                    known_or_null(reading->cgroup_peak_valid, reading->cgroup_peak_bytes)) &&
-           json_set(object, "device_items", items_json(place, result, stage, READING_TOTAL_DEVICE)) &&
+    bool made = true;
+    for (int i = LEVEL_COUNTED_COUNT; made && i < LEVEL_RECORDED_COUNT; i++) {
+        enum level level = (enum level)i;
+        const struct level_reading *reading = reading_of(place, stage, level);
+        made = json_set(object, level_key(level), known_or_null(reading->valid, reading->bytes)) &&
+               (!level_has_peak(level) ||
+                json_set(object, level_peak_key(level), known_or_null(reading->peak_valid, reading->peak_bytes)));
+    }
+    return made && json_set(object, "device_items", items_json(place, result, stage, READING_TOTAL_DEVICE)) &&
            json_set(object, "process_items", items_json(place, result, stage, READING_TOTAL_PROCESS));
-}
-
-bool levels_set(struct json *object, const struct replay_stage *stage)
-{
-    return json_set(object, "requested_bytes", json_integer_new(stage->requested_bytes)) &&
-           json_set(object, "requested_bytes_peak", json_integer_new(stage->requested_bytes_peak)) &&
-           json_set(object, "allocated_bytes", json_integer_new(stage->allocated_bytes)) &&
-           json_set(object, "allocated_bytes_peak", json_integer_new(stage->allocated_bytes_peak)) &&
-           json_set(object, "reserved_bytes", json_integer_new(stage->reserved_bytes)) &&
-           json_set(object, "reserved_bytes_peak", json_integer_new(stage->reserved_bytes_peak));
 }
 
 static struct json *stage_json(const struct measurement_place *place, const struct replay_result *result,
@@ -108,7 +106,7 @@ static struct json *stage_json(const struct measurement_place *place, const stru
 {
     struct json *object = json_object_new();
     bool made =
-        levels_set(object, stage) && readings_set(object, place, result, stage) &&
+        level_figures_set(object, stage->levels) && readings_set(object, place, result, stage) &&
         json_set(object, "seconds", place->properties.computes ? json_real_new(stage->seconds) : json_null_new()) &&
         json_set(object, "categories_at_peak", categories_json(stage->categories_at_peak));
     return json_made(object, made);
@@ -126,18 +124,25 @@ static struct json *stages_json(const struct measurement_place *place, const str
     return json_made(object, made);
 }
 
+/* The readings of the levels from begin to end. */
+static bool levels_now_set(struct json *object, const struct measurement_place *place, const struct replay_stage *stage,
+                           int begin, int end)
+{
+    bool made = object != NULL;
+    for (int i = begin; made && i < end; i++) {
+        const struct level_reading *reading = reading_of(place, stage, (enum level)i);
+        made = json_set(object, level_key((enum level)i), known_or_null(reading->valid, reading->bytes));
+    }
+    return made;
+}
+
 static struct json *context_json(const struct measurement_place *place, const struct replay_stage *stage)
 {
-    const struct device_reading *reading = &stage->reading;
-    bool device_known = stage->present && reading->device_valid && !place->shared;
-    bool baseline_known = stage->present && reading->baseline_valid && !place->shared;
-    bool process_known = stage->present && reading->process_valid;
-    bool cgroup_known = stage->present && reading->cgroup_valid;
+    bool baseline_known = stage->present && stage->reading.baseline_valid && !place->shared;
     struct json *object = json_object_new();
-    bool made = json_set(object, "device_bytes", known_or_null(device_known, reading->device_bytes)) &&
-                json_set(object, "process_bytes", known_or_null(process_known, reading->process_bytes)) &&
-                json_set(object, "baseline_bytes", known_or_null(baseline_known, reading->baseline_bytes)) &&
-                json_set(object, "cgroup_bytes", known_or_null(cgroup_known, reading->cgroup_bytes));
+    bool made = levels_now_set(object, place, stage, LEVEL_COUNTED_COUNT, LEVEL_COUNT) &&
+                json_set(object, "baseline_bytes", known_or_null(baseline_known, stage->reading.baseline_bytes)) &&
+                levels_now_set(object, place, stage, LEVEL_COUNT, LEVEL_RECORDED_COUNT);
     return json_made(object, made);
 }
 
@@ -182,9 +187,7 @@ static bool ending_set(struct json *object, const struct replay_result *result, 
     bool done = !out_of_memory;
     bool trained = result->stages[STAGE_BACKWARD].present;
     snprintf(hash, sizeof hash, "%016" PRIx64, result->sequence_hash);
-    return json_set(object, "requested_bytes_peak", known_or_null(done, result->requested_bytes_peak)) &&
-           json_set(object, "allocated_bytes_peak", known_or_null(done, result->allocated_bytes_peak)) &&
-           json_set(object, "reserved_bytes_peak", known_or_null(done, result->reserved_bytes_peak)) &&
+    return level_peaks_set(object, done ? result->peaks : NULL) &&
            json_set(object, "peak_stage", done ? json_string_new(stage_name(result->peak_stage)) : json_null_new()) &&
            json_set(object, "categories_at_peak",
                     done ? categories_json(result->categories_at_peak) : json_null_new()) &&

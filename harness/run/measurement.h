@@ -22,9 +22,6 @@ struct json *device_json(const struct measurement_place *place);
  * out. */
 struct json *oom_json(const struct replay_result *result);
 
-/* The six levels of a stage: requested, allocated and reserved bytes, and their peaks. */
-bool levels_set(struct json *object, const struct replay_stage *stage);
-
 /* Which constants the predictions of the case of this id used: {"path", "hash", "kind", "name", "driver", "calibrated",
  * "mismatch"}; null for NULL. mismatch: constants_mismatch_append, NULL where there is none. NULL where memory ran
  * out. */

@@ -88,8 +88,8 @@ static struct json *stage_levels_json(const struct replay_stage *stage)
 {
     const struct device_reading *reading = &stage->reading;
     struct json *object = json_object_new();
-    bool made = levels_set(object, stage) &&
-                json_set(object, "process_bytes_peak",
+    bool made = level_figures_set(object, stage->levels) &&
+                json_set(object, level_peak_key(LEVEL_PROCESS),
                          bytes_or_null(reading->process_peak_valid ? reading->process_peak_bytes : -1));
     return json_made(object, made);
 }

@@ -4,10 +4,12 @@
 
 #include <string.h>
 
+#include "harness/record/level.h"
+
 /* why: of a peak that is neither known nor refused. */
 static struct prediction_peak peak_read(const struct estimate *estimate, struct status *why)
 {
-    const struct estimate_quantity *peak = estimate_get(estimate, "allocated_bytes_peak");
+    const struct estimate_quantity *peak = estimate_get(estimate, level_peak_key(LEVEL_ALLOCATED));
     const struct estimate_quantity *fits = estimate_get(estimate, "fits");
     struct prediction_peak result = {
         .is_known = peak != NULL && peak->known && peak->text == NULL,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/base/clock.h"
+#include "harness/record/level.h"
 #include "harness/record/outcome.h"
 #include "harness/run/case_line.h"
 
@@ -45,7 +46,7 @@ static int64_t bytes_of(const struct proof *proof, size_t at, bool is_less)
 /* Bounds of one number do the same; what is never refused anything is one, too. */
 static int64_t granules_of(const struct proof *proof, int64_t bytes)
 {
-    int64_t reserved_bytes = json_integer_or(json_get(proof->line, "reserved_bytes_peak"), INT64_MAX);
+    int64_t reserved_bytes = json_integer_or(json_get(proof->line, level_peak_key(LEVEL_RESERVED)), INT64_MAX);
     return (bytes < reserved_bytes ? bytes : reserved_bytes) / granule_bytes(proof);
 }
 

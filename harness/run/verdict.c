@@ -27,20 +27,19 @@ static struct finding stages_highest(const struct json *line, const char *key)
     return found;
 }
 
-/* The highest of the readings at the ends of the stages and, with a peak_key, within them. */
-static struct finding readings_highest(const struct json *line, const char *peak_key, const char *key)
+/* The highest of the readings at the ends of the stages and, of a level that has peaks, within them. */
+static struct finding readings_highest(const struct json *line, enum level level)
 {
-    struct finding end = stages_highest(line, key);
-    struct finding peak = peak_key != NULL ? stages_highest(line, peak_key) : (struct finding){0};
+    struct finding end = stages_highest(line, level_key(level));
+    struct finding peak = stages_highest(line, level_peak_key(level));
     return peak.known && (!end.known || peak.bytes >= end.bytes) ? peak : end;
 }
 
 /* That, less a figure of the context: the context's own reading, or what was there before it. */
-static struct finding growth_measured(const struct json *line, const char *peak_key, const char *key,
-                                      const char *context_key)
+static struct finding growth_measured(const struct json *line, enum level level, const char *context_key)
 {
     int64_t context = json_integer_or(json_get(json_get(line, "context"), context_key), -1);
-    struct finding found = readings_highest(line, peak_key, key);
+    struct finding found = readings_highest(line, level);
     if (context < 0 || !found.known) {
         return (struct finding){0};
     }
@@ -52,25 +51,18 @@ static struct finding growth_measured(const struct json *line, const char *peak_
 static struct finding quantity_measured(const struct json *line, enum quantity quantity)
 {
     struct finding found = {0};
-    switch (quantity) {
-    case QUANTITY_PROCESS_BYTES:
-        return growth_measured(line, "process_bytes_peak", "process_bytes", "process_bytes");
-    case QUANTITY_DEVICE_BYTES:
-        return growth_measured(line, NULL, "device_bytes", "device_bytes");
-    case QUANTITY_FOOTPRINT_BYTES:
-        found = readings_highest(line, "process_bytes_peak", "process_bytes");
-        return found.known ? found : growth_measured(line, NULL, "device_bytes", "baseline_bytes");
-    case QUANTITY_SAVED_FOR_BACKWARD_BYTES:
-        found.bytes = json_integer_or(json_get(line, "saved_for_backward_bytes"), -1);
+    enum level level = quantity_level(quantity);
+    switch (quantity_measure(quantity)) {
+    case QUANTITY_HIGHEST:
+        return stages_highest(line, level_peak_key(level));
+    case QUANTITY_GROWTH:
+        return growth_measured(line, level, level_key(level));
+    case QUANTITY_FOOTPRINT:
+        found = readings_highest(line, LEVEL_PROCESS);
+        return found.known ? found : growth_measured(line, LEVEL_DEVICE, "baseline_bytes");
+    case QUANTITY_MEMBER:
+        found.bytes = json_integer_or(json_get(line, quantity_name(quantity)), -1);
         found.known = found.bytes >= 0;
-        return found;
-    case QUANTITY_TOTAL_BYTES:
-        return stages_highest(line, quantity_name(QUANTITY_ALLOCATED_BYTES_PEAK));
-    case QUANTITY_REQUESTED_BYTES_PEAK:
-    case QUANTITY_ALLOCATED_BYTES_PEAK:
-    case QUANTITY_RESERVED_BYTES_PEAK:
-        return stages_highest(line, quantity_name(quantity));
-    case QUANTITY_COUNT:
         break;
     }
     return found;
@@ -81,7 +73,7 @@ static struct finding quantity_measured(const struct json *line, enum quantity q
 static bool quantity_predicted(const struct json *estimate, enum quantity quantity, int64_t *bytes)
 {
     int64_t figure = json_integer_or(json_get(estimate, quantity_name(quantity)), -1);
-    if (figure < 0 && (quantity == QUANTITY_PROCESS_BYTES || quantity == QUANTITY_DEVICE_BYTES)) {
+    if (figure < 0 && quantity_measure(quantity) == QUANTITY_GROWTH) {
         figure = json_integer_or(json_get(estimate, quantity_name(QUANTITY_RESERVED_BYTES_PEAK)), -1);
     }
     if (figure >= 0) {

@@ -2,6 +2,7 @@
 #include "harness/run/worker.h"
 
 #include "harness/base/temporary_folder.h"
+#include "harness/record/level.h"
 #include "harness/run/case_kind.h"
 
 static enum status_code child_begin(struct worker *worker, const struct worker_means *means, struct status *error)
@@ -60,7 +61,8 @@ static enum status_code proof_go_on(struct worker *worker, const struct worker_m
 static bool is_to_prove(const struct worker *worker, const struct json *line, enum case_status status)
 {
     return worker->job.proof != RUN_PROOF_NONE && (status == CASE_STATUS_OK || status == CASE_STATUS_FAIL) &&
-           (worker->search.case_ == NULL || json_kind(json_get(line, "reserved_bytes_peak")) == JSON_KIND_INTEGER);
+           (worker->search.case_ == NULL ||
+            json_kind(json_get(line, level_peak_key(LEVEL_RESERVED))) == JSON_KIND_INTEGER);
 }
 
 /* Takes over the line. */

@@ -233,8 +233,8 @@ static enum status_code read_tolerances(struct settings_reader *reader)
     for (int i = 0; i < reader->layers->count; i++) {
         const struct node *node = map_find(reader->layers->maps[i], "tolerances", NULL);
         if (node != NULL && node->kind != NODE_MAP) {
-            return node_fail(reader->tree, node, reader->error,
-                             "tolerances must be a map; write 'replay: {allocated_bytes_peak: 0}'");
+            return node_fail(reader->tree, node, reader->error, "tolerances must be a map; write 'replay: {%s: 0}'",
+                             quantity_name(QUANTITY_ALLOCATED_BYTES_PEAK));
         }
         for (size_t n = 0; node != NULL && n < node->count; n++) {
             enum status_code code = tolerances_of_estimator(reader, node->children[2 * n], node->children[2 * n + 1]);
