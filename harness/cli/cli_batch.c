@@ -23,17 +23,17 @@
 enum { START_USUAL = 128, TIMEOUT_USUAL = 600, TIMEOUT_MAXIMUM = 7 * 24 * 3600, REPEAT_MAXIMUM = 1000 };
 
 static const struct option_row options[] = {
-    {"start", OPTION_VALUE, "N", "the batch that is tried first (default: 128)"},
+    {"start", OPTION_VALUE, "N", "the batch to try first (default: 128)"},
     {"policy", OPTION_VALUE, "halve|0.9|bisect",
-     "halved, as accelerate did up to 1.8; times 0.9, as it does since 1.9; bisect (default): to the largest"},
-    {"as-accelerate", OPTION_FLAG, NULL, "end where accelerate does not recognise that memory ran out (halve, 0.9)"},
-    {"compare", OPTION_FLAG, NULL, "all three policies, and what throughput each loses"},
+     "half of it (accelerate up to 1.8), 0.9 (since 1.9), bisect (default)"},
+    {"as-accelerate", OPTION_FLAG, NULL, "end if accelerate does not recognise that memory ran out (halve, 0.9)"},
+    {"compare", OPTION_FLAG, NULL, "try all three policies, and say what throughput each loses"},
     {"device", OPTION_VALUE, "D", "auto (default), meta:mem=SIZE, host, host:mem=SIZE, cuda or cuda:N"},
-    {"memory", OPTION_VALUE, "SIZE", "what segments may take, of host (then the default) or meta"},
+    {"memory", OPTION_VALUE, "SIZE", "what segments may take, on host (then the default) or meta"},
     {"repeat", OPTION_VALUE, "N", "tries of the batch that was found, for its throughput (default: 1)"},
     {"timeout", OPTION_VALUE, "SECONDS", "the most that one try may take (default: 600)"},
     {"share-device", OPTION_FLAG, NULL, "use a GPU beside other runs that share it too"},
-    {"wait-device", OPTION_VALUE, "SECONDS", "wait so long for a GPU that another run has (default: 0)"},
+    {"wait-device", OPTION_VALUE, "SECONDS", "how long to wait for a GPU that another run has (default: 0)"},
     CASE_OPTION_ROWS,
     STRICT_OPTION_ROW,
     {"for", OPTION_VALUE, "TARGET", "class of devices whose workspaces are taken (default: that of the device)"},
@@ -422,11 +422,14 @@ const struct command command_batch = {
     .name = "batch",
     .operands = "MODEL",
     .summary = "the largest batch that runs, found by trying, as accelerate looks for it",
-    .details =
-        "Each batch is really tried on the device, in a process of its own, and told of with what it took or\n"
-        "what asked for more. Whatever has no more memory makes the batch smaller; with --as-accelerate only what\n"
-        "accelerate recognises by its text. Beside it stands what `assay limit` predicts. Exit codes: 1: no batch\n"
-        "runs, or accelerate ends with an error; 3: a try failed for another reason than memory. docs/BATCH.md\n",
+    .details = "Each batch is really tried on the device, in a process of its own. The output says what it took,\n"
+               "or what asked for more memory. After a lack of memory a smaller batch is tried; with\n"
+               "--as-accelerate only if accelerate recognises the error by its text. The last lines compare the\n"
+               "result with what `assay limit` predicts (docs/BATCH.md).\n"
+               "\n"
+               "Exit codes:\n"
+               "  1  no batch runs, or accelerate ends with an error\n"
+               "  3  a try failed for another reason than memory\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,

@@ -7,7 +7,7 @@
 #include "harness/report/calibration.h"
 
 static const struct option_row options[] = {
-    {"filter", OPTION_VALUE, "GLOB", "only cases whose id or one of whose tags matches; the others are passed over"},
+    {"filter", OPTION_VALUE, "GLOB", "only cases whose id or one of whose tags matches"},
     {"output", OPTION_VALUE, "FILE", "write to FILE instead of standard output"},
     {NULL, OPTION_FLAG, NULL, NULL},
 };
@@ -51,20 +51,20 @@ const struct command command_calibrate = {
     .name = "calibrate",
     .operands = "RECORDS...",
     .summary = "what a device takes besides tensors, from records",
-    .details =
-        "RECORDS: folders that `assay run suites/calibrate.yaml` wrote, or their records.jsonl; at most ten, with at\n"
-        "most ten cases, all measured on one class of device under one driver. Printed as JSON: the bytes of the\n"
-        "bare context, and by mode what libraries and kernels come to hold beyond the allocator's segments, each\n"
-        "with its median, smallest, largest and the number of readings (docs/FORMAT.md, Constants).\n"
-        "\n"
-        "RECORDS of several suites: --filter calibrate takes the cases of suites/calibrate.yaml.\n"
-        "\n"
-        "Refused: runs that lack a case they selected, more than ten cases, cases that ended in error,\n"
-        "oom, timeout or skip, rows marked invalid, several devices, drivers or targets, records\n"
-        "without a reading or of another program than assay.\n"
-        "\n"
-        "results/reference/DEVICE/constants.json is what `run` looks for; DEVICE is \"slug\" in the file. A case that\n"
-        "calibrated constants is not judged by them.\n",
+    .details = "RECORDS: folders that `assay run suites/calibrate.yaml` wrote, or their records.jsonl; at most\n"
+               "ten, with at most ten cases, all measured on one class of device under one driver. If they have\n"
+               "other suites too, --filter calibrate takes the cases of suites/calibrate.yaml.\n"
+               "\n"
+               "The output is JSON: the bytes of the bare context and, by mode, what libraries and kernels come to\n"
+               "hold beyond the allocator's segments. Each has its median, smallest, largest and the number of\n"
+               "readings (docs/FORMAT.md, Constants).\n"
+               "\n"
+               "Refused: runs that lack a case they selected, more than ten cases, cases that ended in error, oom,\n"
+               "timeout or skip, rows marked invalid, several devices, drivers or targets, records without a\n"
+               "reading or of another program than assay.\n"
+               "\n"
+               "`assay run` looks for results/reference/DEVICE/constants.json; DEVICE is \"slug\" in the output. It\n"
+               "does not judge a case by constants that the case calibrated.\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = CALIBRATION_FILES_MAXIMUM,

@@ -11,8 +11,8 @@ static const struct option_row options[] = {
      "budgets of one GPU and the cpu: 0=10GB,cpu=50GB (default: no bound)"},
     {"on", OPTION_VALUE, "GPU", "instead: a GPU by its name, \"RTX 4090\", less a context"},
     CHAIN_CASE_ROWS,
-    {"keep-last", OPTION_FLAG, NULL, "nobody calls hook.offload(): the last model stays beside the next turn's"},
-    {"run", OPTION_CHOICE, "host|cuda", "run the chain within its budgets; host: it stands for the GPU"},
+    {"keep-last", OPTION_FLAG, NULL, "the last model stays beside the next turn's: nobody calls hook.offload()"},
+    {"run", OPTION_CHOICE, "host|cuda", "run the chain within its budgets; host: in place of the GPU"},
     {"for", OPTION_VALUE, "T", "predict as on this class of devices (default: the GPU's own, else sm_90)"},
     STRICT_OPTION_ROW,
     {"json", OPTION_FLAG, NULL, "print one JSON document"},
@@ -62,14 +62,16 @@ const struct command command_chain = {
     .name = "chain",
     .operands = "MODEL...",
     .summary = "the peak of models that run in turn, each sent to the cpu by the next one",
-    .details =
-        "accelerate's cpu_offload_with_hook, and so diffusers' enable_model_cpu_offload: a model comes to the GPU as "
-        "a\n"
-        "whole when it is called, after the one before it has gone back to the cpu. Options of the pass are those of\n"
-        "every model; behind a model's name they are its own: assay chain t5-base:seq=512 gpt2:batch=4. What all\n"
-        "models are fed is on the GPU all the time, and what one returns until the next one has returned. Figures are\n"
-        "those of the second of two turns. needs: the least budget with which the device would run through.\n"
-        "Exit code 1: a device runs out of memory, or what was measured is not what was predicted.\n",
+    .details = "The chain is that of accelerate's cpu_offload_with_hook, and so of diffusers'\n"
+               "enable_model_cpu_offload: a model comes to the GPU as a whole when it is called, after the one\n"
+               "before it has gone back to the cpu. The inputs of all models are on the GPU all the time; what a\n"
+               "model returns is there until the next one has returned. The figures are those of the second of two\n"
+               "turns. needs: the least budget with which the device would run through.\n"
+               "\n"
+               "The options of the pass hold for every model. An option behind a model's name is its own:\n"
+               "  assay chain t5-base:seq=512 gpt2:batch=4\n"
+               "\n"
+               "Exit code 1: a device runs out of memory, or what was measured is not what was predicted.\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = CHAIN_LINKS_MAXIMUM,

@@ -9,11 +9,11 @@
 #include "harness/report/difference.h"
 
 static const struct option_row options[] = {
-    {"tolerance", OPTION_VALUE, "LIST", "by level, as device=8MiB,process=2%,reserved=none (none: not judged)"},
-    {"only-changed", OPTION_BOOLEAN, NULL, "count cases without a change, do not list them (pages, a terminal: true)"},
+    {"tolerance", OPTION_VALUE, "LIST", "what each level may differ by: device=8MiB,process=2%,reserved=none"},
+    {"only-changed", OPTION_BOOLEAN, NULL, "count unchanged cases instead of listing them (default: pages, terminal)"},
     {"format", OPTION_VALUE, "FORMAT", REPORT_PAGE_HELP},
     {"json", OPTION_FLAG, NULL, "as --format json"},
-    {"within", OPTION_VALUE, "P%", "two programs: only allocated peaks decide, off by P% of BASE at the most"},
+    {"within", OPTION_VALUE, "P%", "compare two programs: only allocated peaks decide, within P% of BASE"},
     {NULL, OPTION_FLAG, NULL, NULL},
 };
 
@@ -154,20 +154,25 @@ const struct command command_compare = {
     .name = "compare",
     .operands = "BASE NEW",
     .summary = "what differs between two results",
-    .details =
-        "BASE, NEW: folders that `assay run` wrote, or their records.jsonl. The environment comes first: device, "
-        "driver,\n"
-        "runtime, kernel, libraries, program, suite. Another one alone is told and is no failure.\n"
-        "\n"
-        "Requested, allocated and reserved bytes must be equal. Readings of device and process may differ by what\n"
-        "--tolerance says, else by what the suite of NEW says (`compare:`), else by 4 MiB: 16 times the widest\n"
-        "difference between runs on an unchanged machine, whatever the model. A percentage is of BASE's figure.\n"
-        "Exit code 0: nothing is beyond; 1: something is, or a status or a prediction changed; 3: none of that, but a\n"
-        "case of BASE is missing, or a reading beyond its tolerance is disturbed, of another device, or gone.\n"
-        "\n"
-        "With --within, for results of two programs (PyTorch's and ours): 0: every allocated peak of BASE is met;\n"
-        "1: one is further off; 3: one is not measured in NEW, or BASE has none. Requested, allocated and\n"
-        "reserved peaks of both are summed up at the end.\n",
+    .details = "BASE, NEW: folders that `assay run` wrote, or their records.jsonl.\n"
+               "\n"
+               "The environment comes first: device, driver, runtime, kernel, libraries, program, suite. A\n"
+               "different environment alone is reported and is no failure. Requested, allocated and reserved bytes\n"
+               "must be equal. Readings of device and process may differ by what --tolerance says, else by what\n"
+               "the suite of NEW says (`compare:`), else by 4 MiB: 16 times the widest difference between runs on\n"
+               "an unchanged machine, whatever the model. A percentage is of BASE's figure.\n"
+               "\n"
+               "Exit codes:\n"
+               "  0  nothing is beyond its tolerance\n"
+               "  1  something is, or a status or a prediction changed\n"
+               "  3  only a case of BASE is missing, or a reading beyond is disturbed, of another device, or\n"
+               "     gone\n"
+               "\n"
+               "With --within, for results of two programs (PyTorch's and ours), only allocated peaks decide:\n"
+               "  0  every allocated peak of BASE is met\n"
+               "  1  one is further off\n"
+               "  3  one is not measured in NEW, or BASE has none\n"
+               "The last lines sum up the requested, allocated and reserved peaks of both.\n",
     .options = options,
     .operand_minimum = 2,
     .operand_maximum = 2,

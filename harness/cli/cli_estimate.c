@@ -14,8 +14,7 @@ static const struct option_row options[] = {
     CASE_OPTION_ROWS,
     PARALLEL_OPTION_ROWS,
     {"for", OPTION_VALUE, "TARGET", "class of devices whose workspaces are predicted, or a GPU (default: sm_90)"},
-    {"peak", OPTION_VALUE, "STAGE",
-     "list what is alive at the peak of load, forward, backward, step, generate or highest"},
+    {"peak", OPTION_VALUE, "STAGE", "what its peak holds: load, forward, backward, step, generate or highest"},
     QUESTION_DEVICE_ROWS,
     {"dtypes", OPTION_LIST, "D", "without --mode: float32, float16, int8, int4 (default: all)"},
     {"rule", OPTION_VALUE, "current|0.23", "without --mode: release of accelerate whose training column is printed"},
@@ -92,13 +91,19 @@ const struct command command_estimate = {
     .name = "estimate",
     .operands = "MODEL",
     .summary = "what a model, or a case of it, will occupy",
-    .details = "MODEL: a name of the catalogue, a config.json of Hugging Face, a folder that holds one, a .gguf, or\n"
-               "OWNER/NAME[@REVISION][/FILE] of its hub (HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE, HF_HOME).\n"
-               "A .safetensors without a config.json is told by its tensors, or its stored bytes are weighed.\n"
-               "Alone: the table of accelerate estimate-memory. With --mode: every estimator's prediction; assay\n"
-               "estimators lists them. Lists, as --batch 8,16,32 --precision bf16,fp16: a row for each case.\n"
-               "--on, --memory: on a device of that memory, where what is only cached is given back; without them\n"
-               "there is no limit. Divided among devices: what the device that holds most holds.\n"
+    .details = "MODEL: a name of the catalogue, a config.json of Hugging Face, a folder that holds one, a .gguf,\n"
+               "or OWNER/NAME[@REVISION][/FILE] of its hub (HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE, HF_HOME). If a\n"
+               ".safetensors has no config.json, its tensors say what the model is, or its stored bytes are\n"
+               "weighed.\n"
+               "\n"
+               "Without --mode: the table of accelerate estimate-memory. With --mode: what every estimator\n"
+               "predicts; assay estimators lists them. Lists, as --batch 8,16,32 --precision bf16,fp16, give a row\n"
+               "for each case.\n"
+               "\n"
+               "--on and --memory predict for a device of that memory, on which the allocator gives back what it\n"
+               "only caches; without them there is no limit. If devices divide the model, the figures are those of\n"
+               "the device that holds most.\n"
+               "\n"
                "docs/NUMBERS.md derives every number.\n",
     .options = options,
     .operand_minimum = 1,

@@ -56,7 +56,7 @@ const struct command command_estimators = {
     .name = "estimators",
     .operands = "",
     .summary = "the rules that predict, and where each is published",
-    .details = "Each is asked by assay estimate MODEL --mode, by plan and by run, where it has a rule for the case.\n"
+    .details = "assay estimate MODEL --mode, plan and run ask each estimator that has a rule for the case.\n"
                "docs/NUMBERS.md, 5, has a worked number of each.\n",
     .options = options,
     .run = estimators_run,

@@ -13,8 +13,7 @@
 #include "harness/question/explain.h"
 
 static const struct option_row options[] = {
-    {"at", OPTION_VALUE, "STAGE",
-     "of load, forward, backward, step, generate; highest (default): whichever needs the most"},
+    {"at", OPTION_VALUE, "STAGE", "load, forward, backward, step, generate; highest (default): of all stages"},
     {"by", OPTION_VALUE, "WHAT", "tensor (default), module, category, stage (in which it was taken), dtype"},
     {"all", OPTION_FLAG, NULL, "every row, and modules with their numbers, instead of the largest"},
     {"folded", OPTION_VALUE, "FILE", "write stacks for flamegraph.pl or speedscope, whose sum is the peak"},
@@ -205,10 +204,12 @@ const struct command command_explain = {
     .name = "explain",
     .operands = "MODEL",
     .summary = "every byte at the peak of a case, down to tensor and rule",
-    .details = "The moment is that of the highest reserved bytes, and of the highest allocated bytes while these\n"
-               "last. All rows together are the reserved bytes: tensors, and what the allocator adds.\n"
-               "--on, --memory: on a device of that memory; where the case does not fit, the moment is that of the\n"
-               "tensor that is refused, whatever --at says.\n"
+    .details = "The moment is the one with the most reserved bytes and, while these last, the most allocated\n"
+               "bytes. All rows together are the reserved bytes: tensors, and what the allocator adds.\n"
+               "\n"
+               "--on and --memory explain the case on a device of that memory. If it does not fit, the moment is\n"
+               "that of the tensor that is refused, whatever --at says.\n"
+               "\n"
                "docs/NUMBERS.md, section 16, has an example by hand.\n",
     .options = options,
     .operand_minimum = 1,

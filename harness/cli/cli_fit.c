@@ -14,7 +14,7 @@ static const struct option_row options[] = {
     QUESTION_DEVICE_ROWS,
     CASE_OPTION_ROWS,
     STRICT_OPTION_ROW,
-    {"for", OPTION_VALUE, "TARGET", "with --memory: class of devices whose workspaces are predicted (default: sm_90)"},
+    {"for", OPTION_VALUE, "TARGET", "with --memory: class of devices whose workspaces count (default: sm_90)"},
     {"json", OPTION_FLAG, NULL, "print one JSON document"},
     FORMAT_OPTION_ROW,
     {NULL, OPTION_FLAG, NULL, NULL},
@@ -255,10 +255,13 @@ const struct command command_fit = {
     .name = "fit",
     .operands = "MODEL",
     .summary = "whether a case fits a device, and with what margin",
-    .details =
-        "Decided by the segments that the allocator takes (reserved bytes), on a replay that is bounded to what\n"
-        "the device has left beside context and libraries. Exit code 0: it fits, 1: it does not, 3: it does with\n"
-        "the least that others published of context and libraries, and does not with the most.\n",
+    .details = "What decides are the segments that the allocator takes (reserved bytes), in a replay that is\n"
+               "bounded to what context and libraries leave of the device.\n"
+               "\n"
+               "Exit codes:\n"
+               "  0  it fits\n"
+               "  1  it does not fit\n"
+               "  3  it fits with the least published size of context and libraries, and not with the most\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,

@@ -66,9 +66,9 @@ const struct command command_gpus = {
     .name = "gpus",
     .operands = "",
     .summary = "the GPUs that --on and --for know by name",
-    .details =
-        "memory: what nvidia-smi or amd-smi prints, as somebody published it; --json has where. class: whose\n"
-        "kernels and workspaces are predicted. Where several have a name, as A100, the whole name is asked for.\n",
+    .details = "memory: what nvidia-smi or amd-smi prints, as somebody published it; --json says where. class:\n"
+               "whose kernels and workspaces are predicted. If several GPUs have a name, as A100, give the whole\n"
+               "name.\n",
     .options = options,
     .operand_minimum = 0,
     .operand_maximum = 0,

@@ -16,7 +16,7 @@ static const struct option_row options[] = {
     QUESTION_DEVICE_ROWS,
     CASE_OPTION_ROWS,
     STRICT_OPTION_ROW,
-    {"for", OPTION_VALUE, "TARGET", "with --memory: class of devices whose workspaces are predicted (default: sm_90)"},
+    {"for", OPTION_VALUE, "TARGET", "with --memory: class of devices whose workspaces count (default: sm_90)"},
     {"json", OPTION_FLAG, NULL, "print one JSON document"},
     {NULL, OPTION_FLAG, NULL, NULL},
 };
@@ -205,11 +205,12 @@ const struct command command_limit = {
     .name = "limit",
     .operands = "MODEL",
     .summary = "the largest batch, sequence or text that fits a device",
-    .details =
-        "The size found runs in a replay that is bounded to that many bytes of segments, the next one does\n"
-        "not. Segments need not grow with the size, so the sizes above are replayed too, until tensors alone\n"
-        "are too much, or 64 in a row do not fit. Where what context and libraries take is a range, the most of\n"
-        "it is taken off. Exit code 1: no size fits.\n",
+    .details = "A replay that is bounded to that many bytes of segments runs the size that was found, and not the\n"
+               "next one. Segments need not grow with the size, so larger sizes are replayed too, until tensors\n"
+               "alone are too much or 64 sizes in a row do not fit. If what context and libraries take is a range,\n"
+               "the most of it is taken off.\n"
+               "\n"
+               "Exit code 1: no size fits.\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,

@@ -12,16 +12,15 @@
 static const struct option_row options[] = {
     {"max-memory", OPTION_VALUE, "DEVICE=SIZE,...", "place by budgets, as device_map=\"auto\": 0=10GB,cpu=50GB"},
     {"map", OPTION_VALUE, "MAP.json", "instead: this device map (assay place --json prints one)"},
-    {"device", OPTION_VALUE, "D", "what GPUs are: cuda, host (its memory), meta (nothing is loaded), auto (default)"},
+    {"device", OPTION_VALUE, "D", "GPUs are: cuda, host (its memory), meta (loads nothing) or auto (default)"},
     {"precision", OPTION_VALUE, "P", "float32, float16 or bfloat16 (default: as the model has each tensor)"},
-    {"keep-in-fp32", OPTION_LIST, "NAME",
-     "modules that stay float32 where float16 is asked for (default: its own); none"},
-    {"offload-folder", OPTION_VALUE, "DIR", "where weights go that the map gives to the disk"},
+    {"keep-in-fp32", OPTION_LIST, "NAME", "modules that stay float32 with float16 (default: the model's own), or none"},
+    {"offload-folder", OPTION_VALUE, "DIR", "the folder for weights that the map gives to the disk"},
     {"offload-buffers", OPTION_FLAG, NULL, "buffers of modules on the disk go there too; else they are not loaded"},
     {"strict", OPTION_FLAG, NULL, "refuse keys that are unexpected or missing"},
     {"head", OPTION_VALUE, "bare|lm", "without or with the head (default: the one that the checkpoint fits)"},
-    {"model", OPTION_VALUE, "MODEL", "whose configuration it is (default: config.json beside it, or its tensors)"},
-    {"dispatch", OPTION_FLAG, NULL, "then run forward passes where it lies, as load_checkpoint_and_dispatch"},
+    {"model", OPTION_VALUE, "MODEL", "the model's configuration (default: config.json beside it, or its tensors)"},
+    {"dispatch", OPTION_FLAG, NULL, "then run forward passes there, as load_checkpoint_and_dispatch"},
     {"batch", OPTION_VALUE, "N", "of --dispatch: samples at once (default: 1)"},
     {"seq", OPTION_VALUE, "N", "of --dispatch: tokens of a sample (default: 128)"},
     {"no-plain-read", OPTION_FLAG, NULL, "do not read the files once more to compare the rates"},
@@ -258,15 +257,16 @@ const struct command command_load = {
     .name = "load",
     .operands = "CHECKPOINT",
     .summary = "load a checkpoint onto devices, as accelerate does, and measure it",
-    .details = "CHECKPOINT: a file of safetensors, an index, or a folder. The decisions are those of "
-               "load_checkpoint_in_model\n"
-               "(accelerate 1.15); docs/LOADING.md has the list, and where ours differ. Every tensor is read, cast and "
-               "put where\n"
-               "it belongs, and given back at the end; what goes to the disk stays in the offload folder. Exit code 1: "
-               "keys are\n"
-               "missing, or a device held other bytes than predicted. 2: the checkpoint or an option is wrong. 3: a "
-               "device is\n"
-               "full, or the load was interrupted; nothing is left of it then.\n",
+    .details = "CHECKPOINT: a file of safetensors, an index, or a folder.\n"
+               "\n"
+               "The decisions are those of load_checkpoint_in_model (accelerate 1.15); docs/LOADING.md lists them,\n"
+               "and how ours differ. assay reads and casts every tensor, puts it where it belongs, and gives the\n"
+               "memory back at the end; what goes to the disk stays in the offload folder.\n"
+               "\n"
+               "Exit codes:\n"
+               "  1  keys are missing, or a device held other bytes than predicted\n"
+               "  2  the checkpoint or an option is wrong\n"
+               "  3  a device is full, or the load was interrupted; nothing is left of it then\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,

@@ -313,14 +313,12 @@ const struct command command_models = {
     .name = "models",
     .operands = "[MODEL]",
     .summary = "the catalogue, or what one model consists of",
-    .details =
-        "MODEL: a name of the catalogue, a config.json in Hugging Face's format, a folder that holds one, a .gguf, or\n"
-        "OWNER/NAME on the Hugging Face hub. PATTERN: a part of names or of a family (llama, qwen2.5), or with *, ? "
-        "and\n"
-        "[ a shell pattern, in any case: the catalogue's models that match.\n"
-        "Counts are those of the model without a head (--head lm: with it), tied parameters once. active: what one "
-        "token\n"
-        "is multiplied with, all but the experts that it does not use.\n",
+    .details = "MODEL: a name of the catalogue, a config.json in Hugging Face's format, a folder that holds one, a\n"
+               ".gguf, or OWNER/NAME on the Hugging Face hub. PATTERN: the models of the catalogue that match a\n"
+               "part of a name or of a family (llama, qwen2.5) or a shell pattern with *, ? or [, in any case.\n"
+               "\n"
+               "Counts are those of the model without a head (--head lm: with it), tied parameters once. active:\n"
+               "the parameters that one token is multiplied with; experts that it does not use are not among them.\n",
     .options = options,
     .operand_minimum = 0,
     .operand_maximum = 1,

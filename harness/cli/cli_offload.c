@@ -16,14 +16,14 @@
 #include "harness/load/load_files.h"
 
 static const struct option_row options[] = {
-    {"to", OPTION_VALUE, "DIR", "the folder to write, made where it is missing"},
-    {"names", OPTION_LIST, "NAME", "these tensors, or all below these modules (default: all)"},
-    {"map", OPTION_VALUE, "FILE.json", "those that this device map gives to the disk"},
+    {"to", OPTION_VALUE, "DIR", "the folder to write; it is made if it is missing"},
+    {"names", OPTION_LIST, "NAME", "only these tensors, or all below these modules (default: all)"},
+    {"map", OPTION_VALUE, "FILE.json", "only those that this device map gives to the disk"},
     {"head", OPTION_VALUE, "bare|lm", "names of the model without or with its head (default: as its files)"},
-    {"as-stored", OPTION_FLAG, NULL, "under the names that the files have"},
+    {"as-stored", OPTION_FLAG, NULL, "keep the names that the files have"},
     {"replace", OPTION_FLAG, NULL, "write over tensors that the folder has; else they must be the same"},
-    {"check", OPTION_VALUE, "DIR", "instead of writing: whether this folder is whole and, with MODEL, that model's"},
-    {"values", OPTION_FLAG, NULL, "with --check: hold every byte against the model's files"},
+    {"check", OPTION_VALUE, "DIR", "instead of writing: is this folder whole and, with MODEL, that model's?"},
+    {"values", OPTION_FLAG, NULL, "with --check: compare every byte with the model's files"},
     {"json", OPTION_FLAG, NULL, "print one JSON document"},
     {NULL, OPTION_FLAG, NULL, NULL},
 };
@@ -271,13 +271,17 @@ static enum status_code offload_run(const struct arguments *arguments, enum exit
 const struct command command_offload = {
     .name = "offload",
     .operands = "[MODEL]",
-    .summary = "weights as a folder that accelerate's disk_offload reads, and a check of one",
-    .details =
-        "MODEL: a .safetensors file, its .safetensors.index.json, or a folder that holds one beside its config.json.\n"
-        "The folder has index.json and a file of raw elements for each tensor, under the names of model.state_dict(),\n"
-        "tied ones under each of theirs. accelerate trusts an index that it finds, whatever model it is of; this\n"
-        "command does not: a tensor that is there already must be the same, and --check says what does not fit.\n"
-        "A run that fails or is interrupted takes away what it has added. Exit code 1: --check found something.\n",
+    .summary = "write weights as a folder that accelerate's disk_offload reads, or check one",
+    .details = "MODEL: a .safetensors file, its .safetensors.index.json, or a folder that holds one beside its\n"
+               "config.json.\n"
+               "\n"
+               "The folder has index.json and a file of raw elements for each tensor, under the names of\n"
+               "model.state_dict(); a tied tensor stands under each of its names. accelerate trusts any index that\n"
+               "it finds, whatever model it is of. This command does not: a tensor that is already there must be\n"
+               "the same, and --check says what does not fit. A run that fails or is interrupted takes away what\n"
+               "it has added.\n"
+               "\n"
+               "Exit code 1: --check found something.\n",
     .options = options,
     .operand_minimum = 0,
     .operand_maximum = 1,

@@ -17,8 +17,7 @@
 #include "models/workload/workload_fit.h"
 
 static const struct option_row options[] = {
-    {"over", OPTION_LIST, "FIELD=A..B",
-     "batch, seq or new-tokens, from A to B; a second one: for each power of two of the first"},
+    {"over", OPTION_LIST, "FIELD=A..B", "batch, seq or new-tokens; with two: for each power of two of the first"},
     QUESTION_DEVICE_ROWS,
     CASE_OPTION_ROWS,
     STRICT_OPTION_ROW,
@@ -429,12 +428,14 @@ static enum status_code peaks_run(const struct arguments *arguments, enum exit_c
 const struct command command_peaks = {
     .name = "peaks",
     .operands = "MODEL",
-    .summary = "which stage needs the most, and where that moves",
-    .details =
-        "Peaks of allocated bytes, stage by stage, at both ends of each range of sizes in which the same stage\n"
-        "is the highest; of a generation, of prefill and decoding. A stage is highest up to its last size, and\n"
-        "another from the next one on: both were replayed. Sizes between are looked at by doubling and halving.\n"
-        "--on, --memory: says of each size that is shown whether it fits; assay limit finds the largest that does.\n",
+    .summary = "which stage needs the most, and at which size that changes",
+    .details = "The table has the peak of allocated bytes of each stage (of prefill and decoding, if the case\n"
+               "generates), at both ends of each range of sizes in which the same stage is the highest. Both ends\n"
+               "were replayed: a stage is the highest up to its last size, another one from the next size on.\n"
+               "Sizes between are searched by doubling and halving.\n"
+               "\n"
+               "--on and --memory say of each size that is shown whether it fits; assay limit finds the largest\n"
+               "that does.\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,

@@ -21,11 +21,11 @@ static const struct option_row options[] = {
     {"no-split", OPTION_LIST, "CLASS", "classes that stay whole (default: the model's own); none: nothing does"},
     {"special-dtypes", OPTION_VALUE, "NAME=DTYPE,...", "tensors of another type, as lm_head.weight=float32"},
     {"balanced", OPTION_FLAG, NULL, "all GPUs get about as much (default), as device_map=\"auto\""},
-    {"balanced-low-0", OPTION_FLAG, NULL, "the same, and GPU 0 only what the others leave"},
+    {"balanced-low-0", OPTION_FLAG, NULL, "the same, but GPU 0 gets only what the others leave"},
     {"sequential", OPTION_FLAG, NULL, "fill one GPU after the other"},
     {"offload-buffers", OPTION_FLAG, NULL, "buffers of modules on cpu and disk lie there too"},
     {"fallback", OPTION_FLAG, NULL, "look for something smaller for a device that would stay empty"},
-    {"no-clean", OPTION_FLAG, NULL, "keep every key, also where all below a module go to one device"},
+    {"no-clean", OPTION_FLAG, NULL, "keep every key, even if all below a module go to one device"},
     {"check", OPTION_VALUE, "FILE.json", "instead of planning: whether this device map covers the model"},
     PLACE_CASE_ROWS,
     {"verbose", OPTION_FLAG, NULL, "tell each step and why"},
@@ -190,19 +190,21 @@ const struct command command_place = {
     .name = "place",
     .operands = "MODEL",
     .summary = "which module goes to which device, as accelerate decides it",
-    .details =
-        "The device map is that of get_balanced_memory and infer_auto_device_map (accelerate 1.15), key for key.\n"
-        "placed: as the planner counts it. kept free: room for the largest layer that was still to come, on the\n"
-        "first GPU and the cpu. Without a budget for the cpu, what the GPUs do not hold goes to the disk. Where\n"
-        "accelerate raises an exception, the message names it, and the exit code is 2. Exit code 1: with --check,\n"
-        "tensors have no device; with --run, --predict and --exact, a device runs out of memory, or what was\n"
-        "measured is not what was predicted.\n"
-        "--run carries the plan out: every GPU is cuda:N, or the host's memory where there is none; each is bounded\n"
-        "to its budget, as --max-memory gives it. needs: the least budget with which the device would run through.\n"
-        "What goes to the disk is kept in --offload-folder, else in a temporary one. Exit code 3: the run was\n"
-        "interrupted.\n"
-        "--exact keeps nothing free for a largest layer: it puts as much on faster devices as a replay of this\n"
-        "batch and length allows.\n",
+    .details = "The device map is that of get_balanced_memory and infer_auto_device_map (accelerate 1.15), key for\n"
+               "key. Without a budget for the cpu, what the GPUs do not hold goes to the disk. placed: bytes as\n"
+               "the planner counts them. kept free: room for the largest layer that was still to come, on the\n"
+               "first GPU and the cpu. needs: the least budget with which the device would run through.\n"
+               "\n"
+               "--run carries the plan out: every GPU is cuda:N, or the host's memory if there is none, and is\n"
+               "bounded to its budget. What goes to the disk is kept in --offload-folder, else in a temporary one.\n"
+               "\n"
+               "--exact keeps nothing free for a largest layer: it puts as much on faster devices as a replay of\n"
+               "this batch and length allows.\n"
+               "\n"
+               "Exit codes:\n"
+               "  1  tensors have no device (--check), or a device runs out of memory or is not as predicted\n"
+               "  2  an option or the model is wrong, or accelerate raises an exception, which the message names\n"
+               "  3  the run was interrupted\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,

@@ -26,10 +26,10 @@ static const struct option_row options[] = {
     {"filter", OPTION_VALUE, "GLOB", "only cases whose id or one of whose tags matches"},
     {"for", OPTION_VALUE, "TARGET", "class of devices that is predicted (default: the suite's, else sm_90)"},
     {"on", OPTION_VALUE, "GPU", "as on this GPU: its class and memory, less what context and libraries take"},
-    {"memory", OPTION_VALUE, "SIZE", "what segments may take together (default: the suite's, else without a bound)"},
+    {"memory", OPTION_VALUE, "SIZE", "what segments may take together (default: the suite's, else no bound)"},
     {"overhead", OPTION_VALUE, "SIZE", "what context and libraries take of it"},
     CASE_OPTION_ROWS,
-    {"find-batch", OPTION_VALUE, "halve|0.9|bisect", "from --batch on look for the batch that fits (docs/BATCH.md)"},
+    {"find-batch", OPTION_VALUE, "halve|0.9|bisect", "look for a batch that fits, from --batch on (docs/BATCH.md)"},
     {"ids", OPTION_FLAG, NULL, "the ids alone, without predictions"},
     STRICT_OPTION_ROW,
     {"json", OPTION_FLAG, NULL, "print one JSON document"},
@@ -391,11 +391,13 @@ const struct command command_plan = {
     .name = "plan",
     .operands = "SUITE",
     .summary = "the cases of a suite and their predictions; touches no device",
-    .details =
-        "SUITE: a YAML file (docs/FORMAT.md); or a model with the options of a case, where lists multiply as in a\n"
-        "suite: assay plan gpt2 --mode train --batch 8,16,32. The hash is equal for equal lists of cases. allocated:\n"
-        "the peak that the replay of the case's tape predicts; --json has every estimator's prediction. A run\n"
-        "predicts for the device that measures: --for host, or --on GPU, is what it would say there.\n",
+    .details = "SUITE: a YAML file (docs/FORMAT.md), or a model with the options of a case, whose lists multiply\n"
+               "as in a suite: assay plan gpt2 --mode train --batch 8,16,32. Equal lists of cases have equal\n"
+               "hashes.\n"
+               "\n"
+               "allocated: the peak that the replay of the case's tape predicts; --json has every estimator's\n"
+               "prediction. A run predicts for the device that it measures on: --for host or --on GPU shows what\n"
+               "it would say there.\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,

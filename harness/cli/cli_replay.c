@@ -11,8 +11,8 @@
 
 static const struct option_row options[] = {
     {"allocator", OPTION_VALUE, "caching|plain", "whose rules: PyTorch's (default), or one segment for each block"},
-    {"device", OPTION_VALUE, "N", "whose history of a PyTorch snapshot, where several GPUs have one"},
-    {"peak", OPTION_VALUE, "STAGE", "list the sizes alive at the peak of a stage of the trace; highest: of all of it"},
+    {"device", OPTION_VALUE, "N", "the GPU to replay, if a PyTorch snapshot has the histories of several"},
+    {"peak", OPTION_VALUE, "STAGE", "list the sizes alive at the peak of a stage; highest: of the whole trace"},
     {"json", OPTION_FLAG, NULL, "print one JSON document"},
     {NULL, OPTION_FLAG, NULL, NULL},
 };
@@ -255,14 +255,17 @@ static enum status_code replay_command(const struct arguments *arguments, enum e
 const struct command command_replay = {
     .name = "replay",
     .operands = "TRACE.json",
-    .summary = "an alloc/free trace through the allocator",
+    .summary = "send an alloc/free trace through the allocator",
     .details = "TRACE.json: {\"events\": [[\"malloc\", id, bytes] | [\"free\", id], ...]}; an id is any integer.\n"
-               "requested: the sum of live sizes; allocated: the blocks handed out; reserved: the segments taken.\n"
+               "  requested  the sum of live sizes\n"
+               "  allocated  the blocks handed out\n"
+               "  reserved   the segments taken\n"
                "\n"
-               "Or what PyTorch recorded: torch.cuda.memory._snapshot() written by json.dump, or\n"
-               "events with PyTorch's segments and counters among them (docs/FORMAT.md). The\n"
-               "replay is then held against that record: the address of every block, every\n"
-               "segment, every counter. Exit code 0: all equal; 1: something differs.\n",
+               "TRACE.json may also be what PyTorch recorded: torch.cuda.memory._snapshot() written by json.dump,\n"
+               "or events with PyTorch's segments and counters among them (docs/FORMAT.md). The replay is then\n"
+               "compared with that record: the address of every block, every segment, every counter.\n"
+               "\n"
+               "Exit codes: 0 all equal, 1 something differs.\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,

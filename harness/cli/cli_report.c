@@ -11,13 +11,13 @@
 static const struct option_row options[] = {
     {"format", OPTION_VALUE, "FORMAT", REPORT_FORMAT_HELP},
     {"output", OPTION_VALUE, "FILE", "write to FILE instead of standard output"},
-    {"plots", OPTION_VALUE, "FOLDER", "keep the plots in FOLDER too (html with --output in DIR: default is DIR/plots)"},
+    {"plots", OPTION_VALUE, "FOLDER", "keep the plots there (default for html with --output in DIR: DIR/plots)"},
     {"table", OPTION_VALUE, "NAME", "one table alone, by its name below (table, md, csv or json)"},
     {"timeline", OPTION_VALUE, "GLOB", "draw the timelines of these cases too (ids or labels; '*': all)"},
     {"league", OPTION_FLAG, NULL, "the estimators ranked by their errors (not as summary or junit)"},
-    {"rule", OPTION_VALUE, "FACTOR", "where FACTOR x weights (1.2) is enough for inference (as --league)"},
-    {"wasteful", OPTION_VALUE, "PERCENT", "how far above the peak --rule calls wasteful (default: 10%)"},
-    {"exit-zero", OPTION_FLAG, NULL, "end with 0 whatever the cases came to, where the report could be made"},
+    {"rule", OPTION_VALUE, "FACTOR", "for which inference FACTOR x weights (1.2) is enough (as --league)"},
+    {"wasteful", OPTION_VALUE, "PERCENT", "how far above the peak a prediction is wasteful (default: 10%)"},
+    {"exit-zero", OPTION_FLAG, NULL, "end with 0 whatever the cases came to, if the report could be made"},
     {NULL, OPTION_FLAG, NULL, NULL},
 };
 
@@ -137,14 +137,15 @@ const struct command command_report = {
     .name = "report",
     .operands = "DIR...",
     .summary = "what records say, for people and for machines",
-    .details =
-        "DIR: a folder that `assay run` wrote, or its records.jsonl. The same records give the same report.\n"
-        "It ends with the exit code that the cases come to, as their run did: 0, 1, 3 or 77; --exit-zero: with 0.\n"
-        "--table places, kept (room for the largest layer), placements, stages, transfers: of placed cases and loads "
-        "of "
-        "checkpoints;\n"
-        "searches, tries: of searches for a batch.\n"
-        "--league and --rule take several; their exit code is 3 where there is nothing to judge.\n",
+    .details = "DIR: a folder that `assay run` wrote, or its records.jsonl; --league and --rule take several. The\n"
+               "same records give the same report.\n"
+               "\n"
+               "Tables for --table:\n"
+               "  of placed cases and loads: places, kept (for the largest layer), placements, stages, transfers\n"
+               "  of searches for a batch: searches, tries\n"
+               "\n"
+               "The exit code is what the cases come to, as that of their run: 0, 1, 3 or 77; with --exit-zero it\n"
+               "is 0. That of --league and --rule is 3 if there is nothing to judge.\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = OPERAND_COUNT_MAXIMUM,

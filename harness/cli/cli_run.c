@@ -26,15 +26,15 @@ static const struct option_row options[] = {
     {"device", OPTION_VALUE, "D", "auto (default), meta, host, host:mem=SIZE, cuda or cuda:N"},
     {"out", OPTION_VALUE, "DIR", "where records and report go (default: results/ and the suite's name)"},
     {"filter", OPTION_VALUE, "GLOB", "only cases whose id or one of whose tags matches"},
-    {"constants", OPTION_VALUE, "DEVICE", "of results/reference, or a file; or none (default: those of the device)"},
+    {"constants", OPTION_VALUE, "DEVICE", "a device of results/reference, a file, or none (default: the device's own)"},
     {"jobs", OPTION_VALUE, "N", "cases measured at the same time (default: 1)"},
     {"share-device", OPTION_FLAG, NULL, "use a GPU beside other runs that share it too"},
-    {"wait-device", OPTION_VALUE, "SECONDS", "wait so long for a GPU that another run has, also as 5m (default: 0)"},
-    {"prove", OPTION_FLAG, NULL, "run each case again with exactly the bytes predicted, and with a granule less"},
+    {"wait-device", OPTION_VALUE, "SECONDS",
+     "how long to wait for a GPU that another run has, also as 5m (default: 0)"},
+    {"prove", OPTION_FLAG, NULL, "run each case again with exactly the predicted bytes, and a granule less"},
     {"prove-estimators", OPTION_FLAG, NULL, "the same for the bytes of every estimator that has a peak"},
     {"records-only", OPTION_FLAG, NULL, "write no report and no plots beside the records"},
-    {"quiet", OPTION_FLAG, NULL,
-     "no progress and no plots that are missing on standard error; warnings and errors alone"},
+    {"quiet", OPTION_FLAG, NULL, "only warnings and errors on standard error: no progress, no missing plots"},
     STRICT_OPTION_ROW,
     {NULL, OPTION_FLAG, NULL, NULL},
 };
@@ -306,11 +306,13 @@ const struct command command_run = {
     .name = "run",
     .operands = "SUITE",
     .summary = "measure the cases of a suite, compare, report",
-    .details =
-        "SUITE: a YAML file (docs/FORMAT.md). Every case runs in a process of its own. DIR/records.jsonl is appended\n"
-        "to; the report and its plots are made from it. auto: the first GPU that opens, else the host.\n"
-        "A GPU is measured on by one run at a time, for all users of the machine; others are refused (exit code 3),\n"
-        "wait, or share it if all of them do. The lock is a file in /run/lock or /tmp, or in ASSAY_LOCK_DIR.\n",
+    .details = "SUITE: a YAML file (docs/FORMAT.md). Every case runs in a process of its own, and is appended to\n"
+               "DIR/records.jsonl; the report and its plots are made from it. --device auto: the first GPU that\n"
+               "opens, else the host.\n"
+               "\n"
+               "Only one run at a time measures on a GPU, for all users of the machine. Others are refused (exit\n"
+               "code 3), wait, or share the GPU if all of them do. The lock is a file in /run/lock or /tmp, or in\n"
+               "ASSAY_LOCK_DIR.\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,

@@ -9,12 +9,13 @@
 #include "harness/cli/synth_case.h"
 
 static const struct option_row options[] = {
-    {"out", OPTION_VALUE, "DIR", "the folder to write into; made where it is missing"},
+    {"out", OPTION_VALUE, "DIR", "the folder to write into; it is made if it is missing"},
     {"precision", OPTION_VALUE, "P", "float32, float16 or bfloat16 (default: as stored, else as configured)"},
     {"head", OPTION_VALUE, "bare|lm", "without or with the head of the task (default: lm)"},
-    {"max-shard-size", OPTION_VALUE, "SIZE", "of a file: 5GB, 5GiB, 5000000000 (default: 50GB, as save_pretrained)"},
-    {"seed", OPTION_VALUE, "N", "of the numbers; the same seed gives the same bytes (default: 0)"},
-    {"zero", OPTION_FLAG, NULL, "zeros, which take no room where the file system can do without"},
+    {"max-shard-size", OPTION_VALUE, "SIZE",
+     "bytes of a file: 5GB, 5GiB, 5000000000 (default: 50GB, as save_pretrained)"},
+    {"seed", OPTION_VALUE, "N", "the seed of the numbers; the same seed gives the same bytes (default: 0)"},
+    {"zero", OPTION_FLAG, NULL, "write zeros, which take no room if the file system supports holes"},
     {"force", OPTION_FLAG, NULL, "write into a folder that is not empty, and replace files of the same names"},
     STRICT_OPTION_ROW,
     {"json", OPTION_FLAG, NULL, "print one JSON document"},
@@ -170,11 +171,11 @@ const struct command command_synth = {
     .name = "synth",
     .operands = "MODEL",
     .summary = "write a checkpoint of random numbers that the real libraries read",
-    .details =
-        "Writes what save_pretrained writes of a new model (transformers 5.23): config.json, and model.safetensors or\n"
-        "shards with their index. Tied tensors are there once, experts one by one. Numbers are those of the model's\n"
-        "initialisation; they depend on the seed and the tensor's name alone. All files appear together when they\n"
-        "are complete and on the disk. No file is removed; without --force none is replaced.\n",
+    .details = "assay writes what save_pretrained writes of a new model (transformers 5.23): config.json, and\n"
+               "model.safetensors or shards with their index. Tied tensors are there once, experts one by one. The\n"
+               "numbers are those of the model's initialisation; they depend on the seed and the tensor's name\n"
+               "alone. All files appear together when they are complete and on the disk. No file is removed;\n"
+               "without --force none is replaced.\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,

@@ -251,11 +251,13 @@ const struct command command_weights = {
     .name = "weights",
     .operands = "MODEL",
     .summary = "what a model file stores, and whether its configuration says so",
-    .details =
-        "MODEL: a .safetensors file, its .safetensors.index.json or a .gguf, a folder that holds one beside its\n"
-        "config.json, or OWNER/NAME[@REVISION][/FILE] of the Hugging Face hub. Headers are read, tensors are not.\n"
-        "Exit code 1 where tensors are missing, are there besides, or have another shape or type than the\n"
-        "configuration says; 3 where there is none to hold them against.\n",
+    .details = "MODEL: a .safetensors file, its .safetensors.index.json or a .gguf, a folder that holds one beside\n"
+               "its config.json, or OWNER/NAME[@REVISION][/FILE] of the Hugging Face hub. Only headers are read,\n"
+               "no tensors.\n"
+               "\n"
+               "Exit codes:\n"
+               "  1  tensors are missing or superfluous, or their shape or type is not the configured one\n"
+               "  3  there is no configuration to compare them with\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,

@@ -16,13 +16,16 @@ void program_help(const struct command *const *commands, struct text *text)
         snprintf(left, sizeof left, "%s %s", commands[i]->name, commands[i]->operands);
         text_format(text, "  %-*s %s\n", LEFT_COLUMN - 6, left, commands[i]->summary);
     }
-    text_append(text,
-                "\n"
-                "  assay help COMMAND       the options of a command, also as assay COMMAND --help\n"
-                "  assay version            the version, also as assay --version\n\n"
-                "exit codes: 0 all pass, 1 a verdict failed, 2 usage, suite or model file wrong, 3 inconclusive,\n"
-                "missing cases or a GPU that another run has, 77 every selected case was skipped, 99 a fault of the\n"
-                "program\n");
+    text_append(text, "\n"
+                      "  assay help COMMAND       the options of a command, also as assay COMMAND --help\n"
+                      "  assay version            the version, also as assay --version\n\n"
+                      "exit codes:\n"
+                      "   0  all pass\n"
+                      "   1  a verdict failed\n"
+                      "   2  usage, suite or model file is wrong\n"
+                      "   3  inconclusive: no verdict, cases are missing, or another run has the GPU\n"
+                      "  77  every selected case was skipped\n"
+                      "  99  a fault of the program\n");
 }
 
 static void option_help(const struct option_row *option, struct text *text)

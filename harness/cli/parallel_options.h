@@ -8,10 +8,11 @@
 /* The rows, for the table of a command. */
 #define PARALLEL_OPTION_ROWS                                                                                           \
     {"data-parallel", OPTION_VALUE, "N", "ranks with the same model and other batches (default: 1)"},                  \
-        {"zero", OPTION_VALUE, "0|1|2|3", "these divide optimizer, gradients, weights, as DeepSpeed's ZeRO"},          \
-        {"fsdp", OPTION_FLAG, NULL, "these divide all of them, tensor by tensor, as PyTorch's FSDP2"},                 \
+        {"zero", OPTION_VALUE, "0|1|2|3",                                                                              \
+         "data-parallel ranks divide optimizer (1), gradients (2), weights (3): ZeRO"},                                \
+        {"fsdp", OPTION_FLAG, NULL, "data-parallel ranks divide all of these by tensor, as PyTorch's FSDP2"},          \
         {"tensor-parallel", OPTION_VALUE, "N", "ranks that divide each layer (default: 1)"},                           \
-        {"pipeline-parallel", OPTION_VALUE, "N", "ranks that have some of the layers each (default: 1)"},              \
+        {"pipeline-parallel", OPTION_VALUE, "N", "ranks that each have some of the layers (default: 1)"},              \
     {                                                                                                                  \
         "expert-parallel", OPTION_VALUE, "N", "data-parallel ranks that divide the experts (default: 1)"               \
     }

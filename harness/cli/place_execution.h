@@ -11,11 +11,11 @@
 
 /* The rows of the case, for the command's table. */
 #define PLACE_CASE_ROWS                                                                                                \
-    {"run", OPTION_CHOICE, "host|cuda", "carry the plan out within its budgets; host: it stands for the GPUs"},        \
+    {"run", OPTION_CHOICE, "host|cuda", "carry the plan out within its budgets; host: in place of the GPUs"},          \
         {"predict", OPTION_FLAG, NULL, "the same by a replay alone: no device is touched"},                            \
         {"exact", OPTION_FLAG, NULL, "instead: our own plan, by what a replay needs, with accelerate's beside it"},    \
         {"offload-folder", OPTION_VALUE, "DIR",                                                                        \
-         "of --run: keeps what goes to the disk, as accelerate does (default: a temporary one)"},                      \
+         "with --run: keeps what goes to the disk (default: a temporary folder)"},                                     \
         {"mode", OPTION_VALUE, "load|infer|generate", "what is carried out (default: infer, a forward pass)"},         \
         {"batch", OPTION_VALUE, "N", "samples at once (default: 1)"},                                                  \
         {"seq", OPTION_VALUE, "N", "tokens of a sample (default: 128)"},                                               \

@@ -19,7 +19,7 @@
         {"memory", OPTION_VALUE, "SIZE", "instead of a GPU: what tensors may take, as 24GiB (1024s) or 24GB (1000s)"}, \
         {"overhead", OPTION_VALUE, "SIZE", "what context and libraries take of it (default: measured or published)"},  \
     {                                                                                                                  \
-        "constants", OPTION_VALUE, "DEVICE", "of results/reference, or a file: the overhead that was measured"         \
+        "constants", OPTION_VALUE, "DEVICE", "the overhead measured on a device of results/reference, or a file"       \
     }
 
 /* Stays where it is while it is open: input points into it. */
