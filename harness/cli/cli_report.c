@@ -6,18 +6,17 @@
 #include "harness/cli/command.h"
 #include "harness/cli/output.h"
 #include "harness/cli/report_files.h"
-#include "harness/cli/report_page.h"
+#include "harness/cli/resource_path.h"
+#include "harness/report/report_page.h"
 
 static const struct option_row options[] = {
     {"format", OPTION_VALUE, "FORMAT", REPORT_FORMAT_HELP},
     {"output", OPTION_VALUE, "FILE", "write to FILE instead of standard output"},
     {"plots", OPTION_VALUE, "FOLDER", "keep the plots there (default for html with --output in DIR: DIR/plots)"},
-    {"table", OPTION_VALUE, "NAME", "one table alone, by its name below (table, md, csv or json)"},
-    {"timeline", OPTION_VALUE, "GLOB", "draw the timelines of these cases too (ids or labels; '*': all)"},
-    {"league", OPTION_FLAG, NULL, "the estimators ranked by their errors (not as summary or junit)"},
-    {"rule", OPTION_VALUE, "FACTOR", "for which inference FACTOR x weights (1.2) is enough (as --league)"},
-    {"wasteful", OPTION_VALUE, "PERCENT", "how far above the peak a prediction is wasteful (default: 10%)"},
-    {"exit-zero", OPTION_FLAG, NULL, "end with 0 whatever the cases came to, if the report could be made"},
+#define REPORT_OPTION_HELP(page, role, option, kind, value, help) {#option, OPTION_##kind, value, help},
+    REPORT_OPTION_TABLE(REPORT_OPTION_HELP)
+#undef REPORT_OPTION_HELP
+        {"exit-zero", OPTION_FLAG, NULL, "end with 0 whatever the cases came to, if the report could be made"},
     {NULL, OPTION_FLAG, NULL, NULL},
 };
 
@@ -72,9 +71,12 @@ static enum status_code page_make(const struct report_page *page, enum report_fo
     struct arena arena = {0};
     struct plot_set set = {.link = report_plot_link(&arena, output, folder)};
     struct text notes = {0};
-    struct plot_place place = {.with_png = folder != NULL, .timeline = page->timeline, .set = &set, .notes = &notes};
+    struct plot_place place = {
+        .script_directory = resource_path(&arena, "plots"), .with_png = folder != NULL, .set = &set, .notes = &notes};
     enum status_code code = STATUS_OK;
-    if (folder != NULL || (format == REPORT_HTML && page->table == NULL)) {
+    if (place.script_directory == NULL) {
+        code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path");
+    } else if (folder != NULL || (format == REPORT_HTML && report_page_has_figures(page))) {
         code = report_page_draw(page, &place, error);
     }
     if (code == STATUS_OK) {
@@ -90,18 +92,11 @@ static enum status_code page_make(const struct report_page *page, enum report_fo
     return code;
 }
 
-/* The exit code that the page comes to, which is said on standard error where it is not 0: of every case that of the
- * run, of a statistic 3 where nothing counts in it. */
+/* The exit code that the page comes to; why is said on standard error if it is not 0. */
 static enum exit_code exit_code_say(const struct report_page *page)
 {
     struct text reason = {0};
-    enum exit_code exit_code = EXIT_CODE_PASS;
-    if (page->league == NULL && page->rule == NULL) {
-        exit_code = (enum exit_code)run_outcome_exit_code(report_outcome(page->reports[0], &reason));
-    } else if (report_page_is_empty(page)) {
-        exit_code = EXIT_CODE_INCONCLUSIVE;
-        text_append(&reason, "no case of these records counts in it; the page says why");
-    }
+    enum exit_code exit_code = (enum exit_code)run_outcome_exit_code(report_page_outcome(page, &reason));
     exit_reason_print("report", exit_code, text_string(&reason));
     text_release(&reason);
     return exit_code;
@@ -112,18 +107,21 @@ static enum status_code report_command(const struct arguments *arguments, enum e
 {
     const char *format_name = arguments_value(arguments, "format");
     const char *folder = NULL;
-    enum report_format format = REPORT_TABLE;
+    struct report_request request = {.paths = arguments->operands, .path_count = arguments->operand_count};
     struct arena arena = {0};
     struct report_page page = {0};
-    enum status_code code = format_name == NULL ? STATUS_OK : report_format_parse(format_name, &format, error);
-    if (code == STATUS_OK) {
-        code = report_page_open(arguments, &page, error);
+    enum status_code code = format_name == NULL ? STATUS_OK : report_format_parse(format_name, &request.format, error);
+    for (int option = 0; option < REPORT_OPTION_COUNT; option++) {
+        request.values[option] = arguments_value(arguments, report_option_name((enum report_option)option));
     }
     if (code == STATUS_OK) {
-        code = plots_place(arguments, format, &arena, &folder, error);
+        code = report_page_open(&request, &page, error);
     }
     if (code == STATUS_OK) {
-        code = page_make(&page, format, arguments_value(arguments, "output"), folder, error);
+        code = plots_place(arguments, request.format, &arena, &folder, error);
+    }
+    if (code == STATUS_OK) {
+        code = page_make(&page, request.format, arguments_value(arguments, "output"), folder, error);
     }
     if (code == STATUS_OK && arguments_value(arguments, "exit-zero") == NULL) {
         *exit_code = exit_code_say(&page);

@@ -260,13 +260,4 @@ struct accuracy {
 enum status_code report_accuracy(const struct report *report, struct arena *arena, struct accuracy **rows, int *count,
                                  struct status *error);
 
-/* The writers, one per format. Appending only; memory that ran out is remembered by text. */
-void table_write(const struct report *report, const struct report_style *style, const struct accuracy *rows, int count,
-                 struct text *text);
-void summary_write(const struct report *report, const struct report_style *style, struct text *text);
-void csv_write(const struct report *report, struct text *text);
-void junit_write(const struct report *report, struct text *text);
-enum status_code document_write(const struct report *report, const struct accuracy *rows, int count, struct text *text,
-                                struct status *error);
-
 #endif

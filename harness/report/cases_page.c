@@ -3,6 +3,7 @@
  * own (table.c), and on a screen a row of a case unfolds (html_cases.c). */
 #include "harness/report/cases_page.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/report/case_order.h"
@@ -11,6 +12,7 @@
 #include "harness/report/note_groups.h"
 #include "harness/report/proof_rates.h"
 #include "harness/report/provenance.h"
+#include "harness/report/report_page.h"
 #include "harness/report/side_tables.h"
 #include "harness/report/spread.h"
 #include "harness/report/wording.h"
@@ -32,15 +34,15 @@ struct cases {
 
 /* ---- head ---- */
 
-static void title_describe(const struct cases *cases, unsigned media, const char *end)
+static void title_describe(const struct cases *cases, struct report *const *one)
 {
     struct text line = {0};
-    struct report *const one = (struct report *)(uintptr_t)cases->report;
-    provenance_title_append(&line, &one, 1);
+    provenance_title_append(&line, one, 1);
     if (line.length == 0) {
-        text_format(&line, "Predicted against %s%s", cases->report->basis, end);
+        page_say(cases->page, BLOCK_TITLE, MEDIUM_DOCUMENT, "Predicted against %s", cases->report->basis);
+        page_say(cases->page, BLOCK_TITLE, MEDIUM_SCREEN, "Predicted against %s memory", cases->report->basis);
     }
-    page_words_move(cases->page, BLOCK_TITLE, media, &line);
+    page_words_move(cases->page, BLOCK_TITLE, MEDIA_READ, &line);
 }
 
 /* What the report comes to where that is no pass, and what is missing. */
@@ -59,11 +61,10 @@ static void headline_describe(const struct cases *cases)
 
 static void head_describe(const struct cases *cases)
 {
-    struct text line = {0};
     const struct report *report = cases->report;
     struct report *const one = (struct report *)(uintptr_t)report;
-    title_describe(cases, MEDIUM_DOCUMENT, "");
-    title_describe(cases, MEDIUM_SCREEN, " memory");
+    struct text line = {0};
+    title_describe(cases, &one);
     headline_describe(cases);
     provenance_append(&line, &one, 1);
     text_append(&line, line.length > 0 ? "; " : "");
@@ -211,18 +212,12 @@ static void screen_cases_write(const void *context, struct text *text)
     html_cases_append(text, part->report, &part->columns, part->order->cases + part->first, part->count, part->is_open);
 }
 
-static void screen_skipped_write(const void *context, struct text *text)
-{
-    html_skipped_append(text, context);
-}
-
 /* The failures, or all others that were not skipped. */
 static void screen_cases_describe(const struct cases *cases, bool failures)
 {
     const struct case_order *order = cases->order;
-    struct text label = {0};
     struct screen_part *part = arena_alloc(&cases->page->arena, sizeof *part);
-    int failed_count = order->failed_count + order->hidden_failed_count;
+    const int failed_count = order->failed_count + order->hidden_failed_count;
     if (part == NULL) {
         cases->page->failed = true;
         return;
@@ -234,17 +229,18 @@ static void screen_cases_describe(const struct cases *cases, bool failures)
         return;
     }
     estimators_choose(cases->report, NULL, HTML_COLUMNS_MAXIMUM, true, part->columns.shown);
-    text_format(&label, "%d case%s did not pass", failed_count, failed_count == 1 ? "" : "s");
-    page_linked_heading(cases->page, &(struct page_block){.media = MEDIUM_SCREEN,
-                                                          .words = failures                  ? "Did not pass"
-                                                                   : order->failed_count > 0 ? "The other cases"
-                                                                                             : "Cases",
-                                                          .anchor = failures ? "failures" : "cases",
-                                                          .label = failures ? text_string(&label) : NULL,
-                                                          .is_alert = failures});
+    if (failures) {
+        const char *label =
+            arena_format(&cases->page->arena, "%d case%s did not pass", failed_count, failed_count == 1 ? "" : "s");
+        page_linked_heading(cases->page, &(struct page_block){.media = MEDIUM_SCREEN,
+                                                              .words = "Did not pass",
+                                                              .anchor = "failures",
+                                                              .label = label,
+                                                              .is_alert = true});
+    } else {
+        page_link_heading(cases->page, MEDIUM_SCREEN, "cases", order->failed_count > 0 ? "The other cases" : "Cases");
+    }
     page_part_add(cases->page, MEDIUM_SCREEN, (struct page_part){screen_cases_write, part});
-    cases->page->failed = cases->page->failed || label.failed;
-    text_release(&label);
 }
 
 static void screen_rest_describe(const struct cases *cases)
@@ -253,13 +249,13 @@ static void screen_rest_describe(const struct cases *cases)
     int count = cases->order->skipped_count;
     screen_cases_describe(cases, false);
     if (count > 0) {
-        text_format(&words, "%d case%s skipped", count, count == 1 ? " was" : "s were");
+        const char *label =
+            arena_format(&cases->page->arena, "%d case%s skipped", count, count == 1 ? " was" : "s were");
         page_linked_heading(cases->page, &(struct page_block){.media = MEDIUM_SCREEN,
                                                               .words = "Skipped, not measured",
                                                               .anchor = "skipped",
-                                                              .label = text_string(&words)});
-        page_part_add(cases->page, MEDIUM_SCREEN, (struct page_part){screen_skipped_write, cases->order});
-        text_release(&words);
+                                                              .label = label});
+        page_part_add(cases->page, MEDIUM_SCREEN, (struct page_part){html_skipped_write, cases->order});
     }
     case_order_note(&words, cases->order);
     page_words_move(cases->page, BLOCK_NOTE, MEDIUM_SCREEN, &words);
@@ -280,17 +276,15 @@ static void accuracy_describe(const struct cases *cases, const struct accuracy *
         {.title = "under", .kind = CELL_COUNT},
         {.title = "failed", .kind = CELL_COUNT},
     };
-    const unsigned media = MEDIA_READ;
     const char *basis = cases->report->basis;
     struct text words = {0};
-    page_linked_heading(cases->page,
-                        &(struct page_block){.media = media, .words = "Accuracy per estimator", .anchor = "accuracy"});
-    page_say(cases->page, BLOCK_TEXT, media,
+    page_link_heading(cases->page, MEDIA_READ, "accuracy", "Accuracy per estimator");
+    page_say(cases->page, BLOCK_TEXT, MEDIA_READ,
              "Error is predicted - %s, over %s. Under: cases for which too little was predicted.", basis, basis);
-    struct page_table *table = page_table_add(cases->page, media, columns, 9);
+    struct page_table *table = page_table_add(cases->page, MEDIA_READ, columns, 9);
     for (int index = 0; index < count; index++) {
         const struct accuracy *row = &rows[index];
-        bool known = row->case_count > 0;
+        const bool known = row->case_count > 0;
         const struct cell worst = cell_error(known, row->worst_error);
         const struct cell cells[] = {cell_word(row->estimator),
                                      cell_word(row->quantity),
@@ -304,10 +298,10 @@ static void accuracy_describe(const struct cases *cases, const struct accuracy *
         page_row_add(cases->page, table, cells);
     }
     places_counted_append(&words, rows, count);
-    page_words_move(cases->page, BLOCK_NOTE, media, &words);
+    page_words_move(cases->page, BLOCK_NOTE, MEDIA_READ, &words);
     uncounted_append(&words, cases->report);
     text_append(&words, words.length > 0 ? "." : "");
-    page_words_move(cases->page, BLOCK_NOTE, media, &words);
+    page_words_move(cases->page, BLOCK_NOTE, MEDIA_READ, &words);
 }
 
 /* ---- figures ---- */
@@ -316,14 +310,12 @@ static void figures_describe(const struct cases *cases)
 {
     const struct plot_set *plots = cases->page->plots;
     const unsigned media = plots != NULL && plots->link != NULL ? MEDIA_READ : MEDIUM_SCREEN; /* a document has links */
-    bool is_first = true;
+    int figure_count = 0;
     for (int index = 0; plots != NULL && index < plots->count; index++) {
         if (plots->plots[index].svg.length > 0) {
-            if (is_first) {
-                page_linked_heading(cases->page,
-                                    &(struct page_block){.media = media, .words = "Figures", .anchor = "figures"});
+            if (figure_count++ == 0) {
+                page_link_heading(cases->page, media, "figures", "Figures");
             }
-            is_first = false;
             page_figure(cases->page, media, plots->plots[index].name, plots->plots[index].title, true);
         }
     }
@@ -409,7 +401,7 @@ static struct case_order *order_keep(struct page *page, const struct report *rep
     return kept->cases != NULL ? kept : NULL;
 }
 
-void cases_page_describe(const void *subject, struct page *page)
+static void cases_describe(const void *subject, struct page *page)
 {
     const struct cases_subject *all = subject;
     const struct cases cases = {.page = page, .report = all->report, .order = order_keep(page, all->report)};
@@ -424,8 +416,8 @@ void cases_page_describe(const void *subject, struct page *page)
     document_cases_describe(&cases);
     document_skipped_describe(&cases);
     screen_cases_describe(&cases, true);
-    if (all->row_count > 0) {
-        accuracy_describe(&cases, all->rows, all->row_count);
+    if (all->known_count > 0) {
+        accuracy_describe(&cases, all->known, all->known_count);
     }
     proof_rates_describe(all->report, page);
     side_tables_describe(all->report, page);
@@ -436,4 +428,69 @@ void cases_page_describe(const void *subject, struct page *page)
                    shown_count);
     notes_describe(&cases, "Reasons", reason_words, failed_count, shown_count - cases.order->skipped_count);
     screen_rest_describe(&cases);
+}
+
+/* ---- as a page ---- */
+
+static void cases_release(void *subject)
+{
+    struct cases_subject *all = subject;
+    if (all != NULL) {
+        arena_release(&all->arena);
+        free(all);
+    }
+}
+
+static enum status_code cases_make(const struct page_material *material, void **subject, struct status *error)
+{
+    const struct report *report = material->reports[0];
+    struct cases_subject *all = calloc(1, sizeof *all);
+    enum status_code code =
+        all != NULL ? report_accuracy(report, &all->arena, &all->rows, &all->row_count, error) : STATUS_OUT_OF_MEMORY;
+    if (code == STATUS_OK) {
+        all->report = report;
+        all->known = arena_alloc(&all->arena, (size_t)all->row_count * sizeof *all->known);
+        code = all->known != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
+    }
+    for (int index = 0; code == STATUS_OK && index < all->row_count; index++) {
+        if (all->rows[index].case_count > 0) {
+            all->known[all->known_count++] = all->rows[index];
+        }
+    }
+    *subject = all;
+    return code == STATUS_OUT_OF_MEMORY ? status_set(error, code, "no memory for a report") : code;
+}
+
+static enum status_code cases_plot(const void *subject, const struct plot_place *place, struct status *error)
+{
+    const struct cases_subject *all = subject;
+    return report_plot(all->report, place, error);
+}
+
+const struct page_kind cases_page = {
+    .name = "a report",
+    .what = "a report",
+    .describe = cases_describe,
+    .own = {[REPORT_TABLE] = table_write,
+            [REPORT_SUMMARY] = summary_write,
+            [REPORT_CSV] = csv_write,
+            [REPORT_JUNIT] = junit_write},
+    .document = document_write,
+    .has_figures = true,
+    .make = cases_make,
+    .release = cases_release,
+    .draw = cases_plot,
+};
+
+enum status_code report_render(const struct report *report, enum report_format format, const struct report_style *style,
+                               struct text *text, struct status *error)
+{
+    void *subject = NULL;
+    struct report *const one = (struct report *)(uintptr_t)report;
+    enum status_code code = cases_make(&(struct page_material){&one, 1, NULL}, &subject, error);
+    if (code == STATUS_OK) {
+        code = page_render(&cases_page, subject, format, style, text, error);
+    }
+    cases_release(subject);
+    return code;
 }

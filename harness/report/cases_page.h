@@ -1,17 +1,21 @@
-/* Cases page: the report of every case as a page. Not for anybody outside this folder. */
+/* Cases page: the report of every case as a page, and the formats that it writes itself. Not for anybody outside this
+ * folder. */
 #ifndef ASSAY_REPORT_CASES_PAGE_H
 #define ASSAY_REPORT_CASES_PAGE_H
 
 #include "harness/report/case_view.h"
-#include "harness/report/page.h"
+#include "harness/report/page_format.h"
 
 struct cases_subject {
     const struct report *report;
-    const struct accuracy *rows; /* as report_accuracy gives them */
+    struct accuracy *rows; /* as report_accuracy gives them */
     int row_count;
+    struct accuracy *known; /* those of which an error is known: people see no rows of zeros */
+    int known_count;
+    struct arena arena;
 };
 
-/* subject: a struct cases_subject, which outlives the page. For documents and screens; a terminal has table.c. */
-void cases_page_describe(const void *subject, struct page *page);
+page_own_writer table_write, summary_write, csv_write, junit_write;
+enum status_code document_write(const void *subject, struct text *text, struct status *error);
 
 #endif

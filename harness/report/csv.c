@@ -4,7 +4,7 @@
  * apart. */
 #include <string.h>
 
-#include "harness/report/case_view.h"
+#include "harness/report/cases_page.h"
 #include "harness/report/escape.h"
 #include "harness/report/estimator_look.h"
 #include "harness/report/headline.h"
@@ -285,8 +285,10 @@ static void missing_write(const struct report *report, struct text *text)
     }
 }
 
-void csv_write(const struct report *report, struct text *text)
+void csv_write(const void *subject, const struct report_style *style, struct text *text)
 {
+    const struct report *report = ((const struct cases_subject *)subject)->report;
+    (void)style;
     header_write(report, text);
     for (int index = 0; index < report->case_count; index++) {
         const struct case_view *view = &report->cases[index];

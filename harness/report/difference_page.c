@@ -10,11 +10,6 @@
 
 enum { NAME_COLUMNS = 19, LEVEL_COLUMNS = 16 };
 
-static void heading_describe(const struct contrast *contrast, const char *words, const char *anchor)
-{
-    page_linked_heading(contrast->page, &(struct page_block){.media = MEDIA_READ, .words = words, .anchor = anchor});
-}
-
 /* ---- head ---- */
 
 static void within_append(struct text *words, const struct difference *difference)
@@ -106,7 +101,7 @@ static void environment_describe(const struct contrast *contrast)
 {
     const struct environment_row *rows = contrast->difference->environment, *device = &rows[ENVIRONMENT_DEVICE];
     const int count = environment_difference_count(rows);
-    heading_describe(contrast, "Environment", "environment");
+    page_link_heading(contrast->page, MEDIA_READ, "environment", "Environment");
     if (count > 0) {
         page_say(contrast->page, BLOCK_HEADING, MEDIUM_TERMINAL, "environment: %d difference%s", count,
                  count == 1 ? "" : "s");
@@ -141,7 +136,7 @@ static void rules_describe(const struct contrast *contrast)
     const bool are_known = levels_are_known(contrast->difference);
     struct text rules = {0};
     if (are_known) {
-        heading_describe(contrast, "Levels over all cases", "levels");
+        page_link_heading(contrast->page, MEDIA_READ, "levels", "Levels over all cases");
     }
     if (contrast->difference->within < 0.0) {
         rules_append(&rules, contrast->difference);
@@ -235,7 +230,7 @@ static void difference_describe(const void *subject, struct page *page)
     rules_describe(&contrast);
     difference_cases_list(&contrast, all);
     levels_describe(&contrast);
-    heading_describe(&contrast, "Cases", "cases");
+    page_link_heading(page, MEDIA_READ, "cases", "Cases");
     difference_cases_tabulate(&contrast);
     totals_describe(&contrast);
 }

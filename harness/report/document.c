@@ -1,5 +1,5 @@
 /* Document: the report as one JSON value. The cases stand in it as they were recorded, with the summary beside them. */
-#include "harness/report/case_view.h"
+#include "harness/report/cases_page.h"
 #include "harness/report/proof_rates.h"
 #include "harness/report/side_tables.h"
 #include "harness/report/spread.h"
@@ -160,9 +160,10 @@ static enum status_code cases_write(const struct report *report, struct text *te
     return code;
 }
 
-enum status_code document_write(const struct report *report, const struct accuracy *rows, int count, struct text *text,
-                                struct status *error)
+enum status_code document_write(const void *subject, struct text *text, struct status *error)
 {
+    const struct cases_subject *all = subject;
+    const struct report *report = all->report;
     bool made = true;
     struct text head = {0};
     text_append(&head, "{");
@@ -171,7 +172,7 @@ enum status_code document_write(const struct report *report, const struct accura
     outcome_write(&head, report, &made);
     member_write(&head, "counts", counts_value(report), &made);
     member_write(&head, "missing", missing_value(report), &made);
-    member_write(&head, "summary", summary_value(rows, count), &made);
+    member_write(&head, "summary", summary_value(all->rows, all->row_count), &made);
     member_write(&head, "spreads", spreads_value(report), &made);
     member_write(&head, "proofs", proof_rates_json(report), &made);
     text_append_bytes(text, text_string(&head), head.length);

@@ -302,8 +302,9 @@ static void skipped_row(struct text *text, const struct case_view *view, bool ar
     text_append(text, unfolds ? "</div></details>\n" : "");
 }
 
-void html_skipped_append(struct text *text, const struct case_order *order)
+void html_skipped_write(const void *context, struct text *text)
 {
+    const struct case_order *order = context;
     const char *reason = NULL;
     const bool are_predicted = case_order_skipped_are_predicted(order);
     for (int at = order->shown_count - order->skipped_count; at < order->shown_count; at++) {

@@ -16,6 +16,6 @@ void html_cases_append(struct text *text, const struct report *report, const str
 
 /* Rows of the skipped cases, which have predictions at most, below the reason that those which follow each other
  * share. */
-void html_skipped_append(struct text *text, const struct case_order *order);
+void html_skipped_write(const void *order, struct text *text);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/report/case_view.h"
+#include "harness/report/cases_page.h"
 #include "harness/report/escape.h"
 #include "harness/report/headline.h"
 #include "harness/report/proof_rates.h"
@@ -276,9 +276,11 @@ static void suite_append(struct text *text, const struct report *report)
     text_append(text, "</system-out>\n    <system-err/>\n  </testsuite>\n");
 }
 
-void junit_write(const struct report *report, struct text *text)
+void junit_write(const void *subject, const struct report_style *style, struct text *text)
 {
+    const struct cases_subject *all = subject;
+    (void)style;
     text_append(text, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
-    suite_append(text, report);
+    suite_append(text, all->report);
     text_append(text, "</testsuites>\n");
 }

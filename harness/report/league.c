@@ -202,15 +202,17 @@ enum status_code league_make(struct report *const *reports, int report_count, st
     return STATUS_OK;
 }
 
-void league_release(struct league *league)
+void league_release(void *league)
 {
-    if (league != NULL) {
-        arena_release(&league->arena);
-        free(league);
+    struct league *made = league;
+    if (made != NULL) {
+        arena_release(&made->arena);
+        free(made);
     }
 }
 
-bool league_is_empty(const struct league *league)
+bool league_is_empty(const void *league)
 {
-    return league->scopes[0].row_count == 0;
+    const struct league *made = league;
+    return made->scopes[0].row_count == 0;
 }

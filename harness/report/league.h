@@ -22,20 +22,17 @@ struct league; /* opaque */
 /* The reports must outlive the league. STATUS_OUT_OF_MEMORY. The caller releases *league. */
 enum status_code league_make(struct report *const *reports, int report_count, struct league **league,
                              struct status *error);
-void league_release(struct league *league); /* NULL is accepted */
+
+/* Of a struct league, as its page calls them (report_page.h). */
+void league_release(void *league); /* NULL is accepted */
 
 /* Whether nothing could be judged: no row counts, or no estimator has a figure for any. It is rendered all the same. */
-bool league_is_empty(const struct league *league);
-
-/* Appends the league to text. style as in report_render. STATUS_INVALID: JUnit and summary are no formats of a
- * league. */
-enum status_code league_render(const struct league *league, enum report_format format, const struct report_style *style,
-                               struct text *text, struct status *error);
+bool league_is_empty(const void *league);
 
 /* Name of the plot: of its script, its data and its images. */
 #define LEAGUE_PLOT "league"
 
 /* Draws league as report_plot does its plots. */
-enum status_code league_plot(const struct league *league, const struct plot_place *place, struct status *error);
+enum status_code league_plot(const void *league, const struct plot_place *place, struct status *error);
 
 #endif

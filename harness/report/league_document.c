@@ -71,8 +71,9 @@ static struct json *counted_value(const struct counted_cases *counted)
     return json_made(value, made);
 }
 
-enum status_code league_document_write(const struct league *league, struct text *text, struct status *error)
+struct json *league_json(const void *subject)
 {
+    const struct league *league = subject;
     struct json *value = json_object_new(), *scopes = json_array_new();
     bool made = scopes != NULL;
     for (int index = 0; made && index < league->scope_count; index++) {
@@ -82,14 +83,7 @@ enum status_code league_document_write(const struct league *league, struct text 
            json_set(value, "cases", counted_value(&league->counted)) &&
            json_set(value, "measured", json_string_new("allocated_bytes_peak")) &&
            json_set(value, "few_cases", json_integer_new(LEAGUE_FEW)) && json_set(value, "scopes", scopes) && made;
-    value = json_made(value, made);
-    if (value == NULL) {
-        return status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the document of a league");
-    }
-    enum status_code code = json_write(value, 2, text, error);
-    text_append(text, "\n");
-    json_release(value);
-    return code;
+    return json_made(value, made);
 }
 
 static void figures_write(const struct league_figures *figures, struct text *text)
@@ -105,8 +99,10 @@ static void figures_write(const struct league_figures *figures, struct text *tex
     text_format(text, ",%.6f,%.6f", (double)figures->under_count / count, (double)figures->within_count / count);
 }
 
-void league_csv_write(const struct league *league, struct text *text)
+void league_csv_write(const void *subject, const struct report_style *style, struct text *text)
 {
+    const struct league *league = subject;
+    (void)style;
     text_append(text,
                 "scope,name,scope_cases,rank,estimator,needs_measurements,few,partial,cases,bias,median,p90,worst,"
                 "worst_case,under_share,within_5_percent_share,common_cases,common_bias,common_median,common_p90,"

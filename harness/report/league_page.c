@@ -5,6 +5,7 @@
 #include "harness/report/escape.h"
 #include "harness/report/league_view.h"
 #include "harness/report/page_format.h"
+#include "harness/report/report_page.h"
 
 enum { NAME_COLUMNS = 16, INDENT = 5, COLUMNS_MAXIMUM = 12 };
 
@@ -268,27 +269,24 @@ static void league_describe(const void *subject, struct page *page)
     baselines_describe(page);
 }
 
-static void league_csv(const void *subject, const struct report_style *style, struct text *text)
+static enum status_code league_open(const struct page_material *material, void **subject, struct status *error)
 {
-    (void)style;
-    league_csv_write(subject, text);
+    struct league *league = NULL;
+    enum status_code code = league_make(material->reports, material->report_count, &league, error);
+    *subject = league;
+    return code;
 }
 
-static enum status_code league_document(const void *subject, struct text *text, struct status *error)
-{
-    return league_document_write(subject, text, error);
-}
-
-static const struct page_kind league_kind = {
+const struct page_kind league_page = {
     .name = "a league",
     .what = "a league of the estimators",
     .describe = league_describe,
-    .own = {[REPORT_CSV] = league_csv},
-    .document = league_document,
+    .own = {[REPORT_CSV] = league_csv_write},
+    .value = league_json,
+    .takes_several = true,
+    .has_figures = true,
+    .make = league_open,
+    .release = league_release,
+    .is_empty = league_is_empty,
+    .draw = league_plot,
 };
-
-enum status_code league_render(const struct league *league, enum report_format format, const struct report_style *style,
-                               struct text *text, struct status *error)
-{
-    return page_render(&league_kind, league, format, style, text, error);
-}

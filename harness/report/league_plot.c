@@ -84,8 +84,9 @@ static bool quartiles_append(struct plot_page *page, const struct league *league
     return count > 0;
 }
 
-enum status_code league_plot(const struct league *league, const struct plot_place *place, struct status *error)
+enum status_code league_plot(const void *subject, const struct plot_place *place, struct status *error)
 {
+    const struct league *league = subject;
     const struct league_scope *all = &league->scopes[0];
     struct plot_page page = {.width = 1070, .tolerance = -1.0};
     text_append(&page.data, "# place\testimator\terror\tcolour\tsymbol\tcase\n");

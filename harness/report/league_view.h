@@ -68,8 +68,9 @@ bool league_scope_has(const struct league_scope *scope, const struct counted_cas
 /* The rank, or why there is none: "3", "few", "part". Returns text. */
 const char *rank_word(const struct league_row *row, char text[WORDING_BYTES]);
 
-void league_csv_write(const struct league *league, struct text *text);
-enum status_code league_document_write(const struct league *league, struct text *text, struct status *error);
+/* What programs read, as its page calls them (page_format.h). */
+void league_csv_write(const void *league, const struct report_style *style, struct text *text);
+struct json *league_json(const void *league);
 
 /* Ranks rows and fills what depends on it: common figures. From the arena of the league. False: no memory. */
 bool league_scope_make(struct league *league, struct league_scope *scope);

@@ -144,6 +144,11 @@ void page_anchored_heading(struct page *page, unsigned media, const char *anchor
     }
 }
 
+void page_link_heading(struct page *page, unsigned media, const char *anchor, const char *words)
+{
+    page_linked_heading(page, &(struct page_block){.media = media, .anchor = anchor, .words = words});
+}
+
 void page_linked_heading(struct page *page, const struct page_block *heading)
 {
     struct page_block *block = block_add(page, BLOCK_HEADING, heading->media);

@@ -143,6 +143,9 @@ void page_verdict(struct page *page, unsigned media, const char *strong, bool is
 /* A heading with a name that links lead to, an anchor and a number: "scope4". */
 void page_anchored_heading(struct page *page, unsigned media, const char *anchor, int number, const char *words);
 
+/* The same without a number. */
+void page_link_heading(struct page *page, unsigned media, const char *anchor, const char *words);
+
 /* The same with all that a heading may have; its strings are copied. */
 void page_linked_heading(struct page *page, const struct page_block *heading);
 

@@ -101,9 +101,12 @@ enum status_code page_format_parse(const struct page_kind *kind, const char *nam
     return code;
 }
 
-static enum status_code format_refuse(const struct page_kind *kind, struct status *error)
+enum status_code page_format_check(const struct page_kind *kind, enum report_format format, struct status *error)
 {
     struct text names = {0};
+    if (kind_has(kind, (int)format)) {
+        return STATUS_OK;
+    }
     formats_append(&names, kind);
     enum status_code code =
         status_set(error, STATUS_INVALID, "%s has no such format; use %s", kind->name, text_string(&names));
@@ -111,12 +114,25 @@ static enum status_code format_refuse(const struct page_kind *kind, struct statu
     return code;
 }
 
+static enum status_code value_write(const struct page_kind *kind, const void *subject, struct text *text,
+                                    struct status *error)
+{
+    struct json *value = kind->value(subject);
+    if (value == NULL) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the document of %s", kind->name);
+    }
+    enum status_code code = json_write(value, 2, text, error);
+    text_append(text, "\n");
+    json_release(value);
+    return code;
+}
+
 enum status_code page_render(const struct page_kind *kind, const void *subject, enum report_format format,
                              const struct report_style *style, struct text *text, struct status *error)
 {
-    enum status_code code = STATUS_OK;
-    if (!kind_has(kind, (int)format)) {
-        return format_refuse(kind, error);
+    enum status_code code = page_format_check(kind, format, error);
+    if (code != STATUS_OK) {
+        return code;
     }
     const struct report_style settled = report_style_settle(style);
     if (kind->own[format] != NULL) {
@@ -128,7 +144,7 @@ enum status_code page_render(const struct page_kind *kind, const void *subject, 
         text->failed = text->failed || page.failed;
         page_release(&page);
     } else {
-        code = kind->document(subject, text, error);
+        code = kind->value != NULL ? value_write(kind, subject, text, error) : kind->document(subject, text, error);
     }
     return code == STATUS_OK ? text_status(text, kind->what, error) : code;
 }

@@ -169,7 +169,7 @@ void proof_rates_describe(const struct report *report, struct page *page)
     if (count == 0) {
         return;
     }
-    page_linked_heading(page, &(struct page_block){.media = media, .words = "Estimates as limits", .anchor = "limits"});
+    page_link_heading(page, media, "limits", "Estimates as limits");
     page_words(page, BLOCK_NOTE, media, rates_words);
     struct page_table *table = page_table_add(page, media, columns, 4);
     for (int i = 0; i < count; i++) {

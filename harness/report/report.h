@@ -108,14 +108,6 @@ struct report_style {
 /* With a width that lines can be made for; of NULL the default: 80 columns, no colour, no plots. */
 struct report_style report_style_settle(const struct report_style *style);
 
-/* Which tables report_render_side knows by name: "places", ...; NULL behind the last. */
-const char *report_side_name(int index);
-
-/* Appends one of them alone, of all cases: table, md, csv (a row for each row) or json (an array). STATUS_INVALID:
- * another format, or a name that is none; the text lists what there is. */
-enum status_code report_render_side(const struct report *report, const char *name, enum report_format format,
-                                    const struct report_style *style, struct text *text, struct status *error);
-
 /* Appends the report to text. style may be NULL: 80 columns, no colour, no plots. */
 enum status_code report_render(const struct report *report, enum report_format format, const struct report_style *style,
                                struct text *text, struct status *error);

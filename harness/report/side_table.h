@@ -85,7 +85,7 @@ void side_details_html(const struct case_view *view, struct text *text);
 void side_table_terminal(const struct side_table *table, const struct report *report, const struct report_style *style,
                          struct text *text);
 void side_table_describe(const struct side_table *table, const struct report *report,
-                         struct page *page); /* documents */
+                         struct page *page); /* documents and screens */
 void side_table_csv(const struct side_table *table, const struct report *report, struct text *text);
 
 /* An array, depth levels below the document that it stands in; one row at a time is in memory. */

@@ -8,12 +8,13 @@ enum { CASES_MAXIMUM = 300 };
 struct screen_part {
     const struct side_table *table;
     const struct report *report;
+    int maximum; /* of cases; 0: all */
 };
 
 static void screen_write(const void *context, struct text *text)
 {
     const struct screen_part *part = context;
-    side_table_html(part->table, part->report, CASES_MAXIMUM, text);
+    side_table_html(part->table, part->report, part->maximum, text);
 }
 
 static void rows_add(struct page *page, struct page_table *made, const struct side_table *table,
@@ -74,14 +75,15 @@ static void notes_describe(struct page *page, unsigned media, const struct side_
     text_release(&hidden);
 }
 
-static void screen_rows_describe(struct page *page, const struct side_table *table, const struct report *report)
+static void screen_rows_describe(struct page *page, const struct side_table *table, const struct report *report,
+                                 int maximum)
 {
     struct screen_part *part = arena_alloc(&page->arena, sizeof *part);
     if (part == NULL) {
         page->failed = true;
         return;
     }
-    *part = (struct screen_part){.table = table, .report = report};
+    *part = (struct screen_part){table, report, maximum};
     page_part_add(page, MEDIUM_SCREEN, (struct page_part){screen_write, part});
 }
 
@@ -91,11 +93,11 @@ static void table_describe(const struct side_table *table, const struct report *
 {
     struct side_cases cases = side_cases_make(table, report, maximum);
     if (cases.count > 0) {
-        page_linked_heading(page, &(struct page_block){.media = media, .words = table->title, .anchor = table->name});
+        page_link_heading(page, media, table->name, table->title);
         page_words(page, BLOCK_NOTE, media, table->words);
         document_rows_describe(page, table, &cases);
         if (page_is_for(media, MEDIUM_SCREEN)) {
-            screen_rows_describe(page, table, report);
+            screen_rows_describe(page, table, report, maximum);
         }
         notes_describe(page, media, table, report, cases.hidden_count);
     }
@@ -105,7 +107,7 @@ static void table_describe(const struct side_table *table, const struct report *
 
 void side_table_describe(const struct side_table *table, const struct report *report, struct page *page)
 {
-    table_describe(table, report, 0, MEDIUM_DOCUMENT, page);
+    table_describe(table, report, 0, MEDIA_READ, page);
 }
 
 void side_tables_describe(const struct report *report, struct page *page)

@@ -10,7 +10,7 @@
 
 #include "harness/report/case_order.h"
 #include "harness/report/case_phrases.h"
-#include "harness/report/case_view.h"
+#include "harness/report/cases_page.h"
 #include "harness/report/escape.h"
 #include "harness/report/headline.h"
 #include "harness/report/placed_view.h"
@@ -323,8 +323,9 @@ static void title_append(struct text *line, const struct report *report)
     text_release(&device);
 }
 
-void summary_write(const struct report *report, const struct report_style *style, struct text *text)
+void summary_write(const void *subject, const struct report_style *style, struct text *text)
 {
+    const struct report *report = ((const struct cases_subject *)subject)->report;
     struct summary summary = {.report = report, .text = text, .width = style->width, .colour = style->colour};
     struct text line = {0};
     summary.narrow = summary.width < STATUS_COLUMNS + MEASURED_COLUMNS + 2 + ERROR_COLUMNS + NAME_COLUMNS;

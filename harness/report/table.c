@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "harness/report/case_phrases.h"
-#include "harness/report/case_view.h"
+#include "harness/report/cases_page.h"
 #include "harness/report/escape.h"
 #include "harness/report/headline.h"
 #include "harness/report/proof_rates.h"
@@ -316,9 +316,10 @@ static void headline_write(const struct table *table, const struct report *repor
     text_release(&line);
 }
 
-void table_write(const struct report *report, const struct report_style *style, const struct accuracy *rows, int count,
-                 struct text *text)
+void table_write(const void *subject, const struct report_style *style, struct text *text)
 {
+    const struct cases_subject *all = subject;
+    const struct report *report = all->report;
     struct table table = {.text = text, .width = style->width, .colour = style->colour};
     table.basis = report->basis;
     columns_choose(&table, report);
@@ -343,8 +344,8 @@ void table_write(const struct report *report, const struct report_style *style, 
     for (int index = 0; index < report->case_count; index++) {
         case_append(&table, report_case(report, index));
     }
-    if (count > 0) {
-        summary_append(&table, report, rows, count);
+    if (all->known_count > 0) {
+        summary_append(&table, report, all->known, all->known_count);
     }
     proof_rates_paragraphs(report, table.width, text);
     side_tables_terminal(report, style, text);

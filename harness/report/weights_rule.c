@@ -242,15 +242,17 @@ enum status_code weights_rule_make(struct report *const *reports, int report_cou
     return STATUS_OK;
 }
 
-void weights_rule_release(struct weights_rule *rule)
+void weights_rule_release(void *rule)
 {
-    if (rule != NULL) {
-        arena_release(&rule->arena);
-        free(rule);
+    struct weights_rule *made = rule;
+    if (made != NULL) {
+        arena_release(&made->arena);
+        free(made);
     }
 }
 
-bool weights_rule_is_empty(const struct weights_rule *rule)
+bool weights_rule_is_empty(const void *rule)
 {
-    return rule->cell_count == 0;
+    const struct weights_rule *made = rule;
+    return made->cell_count == 0;
 }

@@ -21,17 +21,14 @@ struct weights_rule; /* opaque */
  * rule. STATUS_OUT_OF_MEMORY. The caller releases *rule. */
 enum status_code weights_rule_make(struct report *const *reports, int report_count, double factor, double wasteful,
                                    struct weights_rule **rule, struct status *error);
-void weights_rule_release(struct weights_rule *rule); /* NULL is accepted */
+
+/* Of a struct weights_rule, as its page calls them (report_page.h). */
+void weights_rule_release(void *rule); /* NULL is accepted */
 
 /* Whether there is no case to judge. It is rendered all the same. */
-bool weights_rule_is_empty(const struct weights_rule *rule);
-
-/* Appends the page. style as in report_render. STATUS_INVALID: JUnit and summary are no formats of it. */
-enum status_code weights_rule_render(const struct weights_rule *rule, enum report_format format,
-                                     const struct report_style *style, struct text *text, struct status *error);
+bool weights_rule_is_empty(const void *rule);
 
 /* Draws rule as report_plot does its plots. */
-enum status_code weights_rule_plot(const struct weights_rule *rule, const struct plot_place *place,
-                                   struct status *error);
+enum status_code weights_rule_plot(const void *rule, const struct plot_place *place, struct status *error);
 
 #endif

@@ -62,8 +62,9 @@ static struct json *series_value(const struct rule_series *series)
     return json_made(value, made);
 }
 
-enum status_code weights_rule_document_write(const struct weights_rule *rule, struct text *text, struct status *error)
+struct json *weights_rule_json(const void *subject)
 {
+    const struct weights_rule *rule = subject;
     struct json *value = json_object_new(), *series = json_array_new();
     bool made = series != NULL;
     for (int index = 0; made && index < rule->series_count; index++) {
@@ -73,14 +74,7 @@ enum status_code weights_rule_document_write(const struct weights_rule *rule, st
            json_set(value, "wasteful", json_real_new(rule->wasteful)) &&
            json_set(value, "measured", totals_value(&rule->measured)) &&
            json_set(value, "predicted", totals_value(&rule->predicted)) && json_set(value, "series", series) && made;
-    value = json_made(value, made);
-    if (value == NULL) {
-        return status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the document of a rule");
-    }
-    enum status_code code = json_write(value, 2, text, error);
-    text_append(text, "\n");
-    json_release(value);
-    return code;
+    return json_made(value, made);
 }
 
 static void number_append(struct text *text, int64_t value)
@@ -94,8 +88,10 @@ static void cell_append_next(struct text *text, const char *string)
     csv_append(text, string != NULL ? string : "");
 }
 
-void weights_rule_csv_write(const struct weights_rule *rule, struct text *text)
+void weights_rule_csv_write(const void *subject, const struct report_style *style, struct text *text)
 {
+    const struct weights_rule *rule = subject;
+    (void)style;
     text_append(text, "series,predicted_only,id,batch,seq,new_tokens,tokens,weights_bytes,peak_bytes,ratio,word,"
                       "model,mode,precision,attention,target\r\n");
     for (int index = 0; index < rule->series_count; index++) {

@@ -1,11 +1,14 @@
 /* Weights rule page: what the rule says, described once for every format for people: a grid of batch by length for each
  * series. Its figures are made in weights_rule.c, what programs read in weights_rule_document.c. */
-#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "harness/base/size.h"
 #include "harness/report/page_format.h"
+#include "harness/report/report_page.h"
 #include "harness/report/weights_rule_view.h"
 
-enum { CORNER_COLUMNS = 16, CELL_COLUMNS = 10 };
+enum { CORNER_COLUMNS = 16, CELL_COLUMNS = 10, FACTOR_MAXIMUM = 1000 };
 
 /* ---- grids ---- */
 
@@ -179,27 +182,50 @@ static void rule_describe(const void *subject, struct page *page)
     text_release(&words);
 }
 
-static void rule_csv(const void *subject, const struct report_style *style, struct text *text)
+/* "1.2": decimal, at least 1. */
+static enum status_code factor_parse(const char *text, double *factor, struct status *error)
 {
-    (void)style;
-    weights_rule_csv_write(subject, text);
+    size_t whole = strspn(text, "0123456789");
+    size_t fraction = text[whole] == '.' ? strspn(text + whole + 1, "0123456789") : 0;
+    size_t length = whole + (fraction > 0 ? 1 + fraction : 0);
+    double value = whole > 0 && whole < 5 && text[0] != '0' && text[length] == '\0' ? strtod(text, NULL) : 0.0;
+    if (value < 1.0 || value > FACTOR_MAXIMUM) {
+        return status_set(error, STATUS_INVALID, "report: --rule: '%s' is not a factor from 1 to %d; write --rule 1.2",
+                          text, FACTOR_MAXIMUM);
+    }
+    *factor = value;
+    return STATUS_OK;
 }
 
-static enum status_code rule_document(const void *subject, struct text *text, struct status *error)
+static enum status_code rule_open(const struct page_material *material, void **subject, struct status *error)
 {
-    return weights_rule_document_write(subject, text, error);
+    const char *wasteful_text = material->values[REPORT_OPTION_wasteful];
+    double factor = 0.0, wasteful = 0.1;
+    struct weights_rule *rule = NULL;
+    enum status_code code = factor_parse(material->values[REPORT_OPTION_rule], &factor, error);
+    if (code == STATUS_OK && wasteful_text != NULL) {
+        code = percentage_parse(wasteful_text, &wasteful, error);
+        if (code != STATUS_OK) {
+            status_prefix(error, "report: --wasteful");
+        }
+    }
+    if (code == STATUS_OK) {
+        code = weights_rule_make(material->reports, material->report_count, factor, wasteful, &rule, error);
+    }
+    *subject = rule;
+    return code;
 }
 
-static const struct page_kind rule_kind = {
+const struct page_kind weights_rule_page = {
     .name = "a rule",
     .what = "a page about the weights",
     .describe = rule_describe,
-    .own = {[REPORT_CSV] = rule_csv},
-    .document = rule_document,
+    .own = {[REPORT_CSV] = weights_rule_csv_write},
+    .value = weights_rule_json,
+    .takes_several = true,
+    .has_figures = true,
+    .make = rule_open,
+    .release = weights_rule_release,
+    .is_empty = weights_rule_is_empty,
+    .draw = weights_rule_plot,
 };
-
-enum status_code weights_rule_render(const struct weights_rule *rule, enum report_format format,
-                                     const struct report_style *style, struct text *text, struct status *error)
-{
-    return page_render(&rule_kind, rule, format, style, text, error);
-}

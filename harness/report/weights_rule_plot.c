@@ -73,9 +73,9 @@ static void crossings_write(struct plot_page *page, const struct weights_rule *r
     }
 }
 
-enum status_code weights_rule_plot(const struct weights_rule *rule, const struct plot_place *place,
-                                   struct status *error)
+enum status_code weights_rule_plot(const void *subject, const struct plot_place *place, struct status *error)
 {
+    const struct weights_rule *rule = subject;
     int stride = plot_stride(rule->cell_count, CELLS_MAXIMUM);
     struct plot_page page = {.mark_count = rule->series_count, .width = 1220, .tolerance = rule->factor};
     text_append(&page.data, "# place\ttokens\tratio\tword: 0 too little, 1 close, 2 wasteful\tcase\n");

@@ -85,7 +85,8 @@ int rule_batches_find(const struct rule_series *series, struct arena *arena, int
 const struct rule_cell *rule_cell_find(const struct rule_series *series, int64_t batch,
                                        const struct rule_column *column);
 
-void weights_rule_csv_write(const struct weights_rule *rule, struct text *text);
-enum status_code weights_rule_document_write(const struct weights_rule *rule, struct text *text, struct status *error);
+/* What programs read, as its page calls them (page_format.h). */
+void weights_rule_csv_write(const void *rule, const struct report_style *style, struct text *text);
+struct json *weights_rule_json(const void *rule);
 
 #endif

@@ -13,6 +13,8 @@
 #include "harness/base/json.h"
 #include "harness/report/escape.h"
 #include "harness/report/league.h"
+#include "harness/report/page_format.h"
+#include "harness/report/report_page.h"
 #include "tests/report/counted_rows.h"
 #include "tests/report/golden_text.h"
 #include "tests/report/records_fixture.h"
@@ -59,7 +61,7 @@ static struct text rendered(struct report *report, enum report_format format, co
     struct text text = {0};
     struct status error = {0};
     assert_int_equal(league_make(&report, 1, &league, NULL), STATUS_OK);
-    if (league_render(league, format, style, &text, &error) != STATUS_OK) {
+    if (page_render(&league_page, league, format, style, &text, &error) != STATUS_OK) {
         fail_msg("%s", error.text);
     }
     league_release(league);
@@ -182,8 +184,8 @@ static void junit_and_summary_are_refused(void **state)
     struct league *league = NULL;
     struct text text = {0};
     assert_int_equal(league_make(&report, 1, &league, NULL), STATUS_OK);
-    assert_int_equal(league_render(league, REPORT_JUNIT, NULL, &text, NULL), STATUS_INVALID);
-    assert_int_equal(league_render(league, REPORT_SUMMARY, NULL, &text, NULL), STATUS_INVALID);
+    assert_int_equal(page_render(&league_page, league, REPORT_JUNIT, NULL, &text, NULL), STATUS_INVALID);
+    assert_int_equal(page_render(&league_page, league, REPORT_SUMMARY, NULL, &text, NULL), STATUS_INVALID);
     assert_int_equal(text.length, 0);
     league_release(league);
     report_release(report);

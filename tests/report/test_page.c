@@ -80,16 +80,14 @@ static void page_describe(const void *subject, struct page *page)
     page_part_add(page, MEDIUM_SCREEN, (struct page_part){part_write, "<hr>\n"});
 }
 
-static enum status_code document_write_none(const void *subject, struct text *text, struct status *error)
+static struct json *empty_json(const void *subject)
 {
     (void)subject;
-    (void)error;
-    text_append(text, "{}\n");
-    return STATUS_OK;
+    return json_object_new();
 }
 
 static const struct page_kind kind = {
-    .name = "a test", .what = "a test", .describe = page_describe, .document = document_write_none};
+    .name = "a test", .what = "a test", .describe = page_describe, .value = empty_json};
 
 static bool is_page(enum report_format format)
 {

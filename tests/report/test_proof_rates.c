@@ -12,7 +12,9 @@
 
 #include "harness/base/text.h"
 #include "harness/report/league.h"
+#include "harness/report/page_format.h"
 #include "harness/report/report.h"
+#include "harness/report/report_page.h"
 #include "tests/report/records_fixture.h"
 
 #define ESTIMATES "{\"replay\":{\"allocated_bytes_peak\":1000},\"rule\":{\"total_bytes\":900}}"
@@ -127,7 +129,7 @@ static void league_check(struct report *report, bool is_there, const char *words
     struct league *league = NULL;
     struct text text = {0};
     assert_int_equal(league_make(&report, 1, &league, NULL), STATUS_OK);
-    assert_int_equal(league_render(league, REPORT_MARKDOWN, NULL, &text, NULL), STATUS_OK);
+    assert_int_equal(page_render(&league_page, league, REPORT_MARKDOWN, NULL, &text, NULL), STATUS_OK);
     if ((strstr(text_string(&text), words) != NULL) != is_there) {
         fail_msg("%s '%s' in:\n%s", is_there ? "no" : "there is", words, text_string(&text));
     }

@@ -14,7 +14,10 @@
 #include "harness/report/difference.h"
 #include "harness/report/escape.h"
 #include "harness/report/league.h"
+#include "harness/report/page_format.h"
+#include "harness/report/report_page.h"
 #include "harness/report/search_view.h"
+#include "harness/report/side_tables.h"
 #include "tests/report/golden_text.h"
 #include "tests/report/records_fixture.h"
 #include "tests/support/command_run.h"
@@ -39,11 +42,20 @@ static struct text rendered(const struct report *report, enum report_format form
     return text;
 }
 
-static struct text side_rendered(const struct report *report, const char *name, enum report_format format, int width)
+static enum status_code side_open(struct report *report, const char *name, void **subject, struct status *error)
+{
+    const char *const values[REPORT_OPTION_COUNT] = {[REPORT_OPTION_table] = name};
+    return side_page.make(&(struct page_material){&report, 1, values}, subject, error);
+}
+
+static struct text side_rendered(struct report *report, const char *name, enum report_format format, int width)
 {
     struct text text = {0};
-    assert_int_equal(report_render_side(report, name, format, &(struct report_style){.width = width}, &text, NULL),
+    void *side = NULL;
+    assert_int_equal(side_open(report, name, &side, NULL), STATUS_OK);
+    assert_int_equal(page_render(&side_page, side, format, &(struct report_style){.width = width}, &text, NULL),
                      STATUS_OK);
+    side_page.release(side);
     return text;
 }
 
@@ -81,8 +93,8 @@ static void tables_fit_their_width(void **state)
     for (size_t at = 0; at < sizeof widths / sizeof widths[0]; at++) {
         lines_fit(rendered(report, REPORT_TABLE, widths[at]), widths[at]);
         lines_fit(rendered(report, REPORT_SUMMARY, widths[at]), widths[at]);
-        for (int index = 0; report_side_name(index) != NULL; index++) {
-            lines_fit(side_rendered(report, report_side_name(index), REPORT_TABLE, widths[at]), widths[at]);
+        for (int index = 0; side_table_at(index) != NULL; index++) {
+            lines_fit(side_rendered(report, side_table_at(index)->name, REPORT_TABLE, widths[at]), widths[at]);
         }
     }
     report_release(report);
@@ -135,7 +147,7 @@ static void leagues_leave_places_and_searches_out(void **state)
     struct league *league = NULL;
     struct text text = {0};
     assert_int_equal(league_make(&report, 1, &league, NULL), STATUS_OK);
-    assert_int_equal(league_render(league, REPORT_MARKDOWN, NULL, &text, NULL), STATUS_OK);
+    assert_int_equal(page_render(&league_page, league, REPORT_MARKDOWN, NULL, &text, NULL), STATUS_OK);
     assert_non_null(strstr(text_string(&text), "1 of 8 rows counts; left out: 2 not measured to the end, 5 placed"));
     text_release(&text);
     league_release(league);
@@ -205,14 +217,18 @@ static void pages_have_the_tables_and_the_details(void **state)
 static void tables_that_are_none_are_named(void **state)
 {
     (void)state;
+    void *side = NULL;
     struct report *report = report_of(RECORDS);
     struct text text = {0};
     struct status error = {0};
-    assert_int_equal(report_render_side(report, "search", REPORT_TABLE, NULL, &text, &error), STATUS_INVALID);
+    assert_int_equal(side_open(report, "search", &side, &error), STATUS_INVALID);
     assert_string_equal(
         error.text,
+        "report: --table: "
         "'search' is not a table of a report; use places, kept, placements, stages, transfers, searches or tries");
-    assert_int_equal(report_render_side(report, "places", REPORT_JUNIT, NULL, &text, &error), STATUS_INVALID);
+    assert_int_equal(side_open(report, "places", &side, &error), STATUS_OK);
+    assert_int_equal(page_render(&side_page, side, REPORT_JUNIT, NULL, &text, &error), STATUS_INVALID);
+    side_page.release(side);
     text_release(&text);
     report_release(report);
 }
@@ -238,10 +254,16 @@ static void the_command_prints_one_table(void **state)
     expect((const char *[]){program, "report", RECORDS, "--table", "tries", "--format", "csv", "--exit-zero", NULL}, 0,
            "id,policy,batch,ended,predicted_runs", "");
     expect((const char *[]){program, "report", RECORDS, "--table", "try", NULL}, 2, "", "use places, kept,");
-    expect((const char *[]){program, "report", RECORDS, "--table", "places", "--format", "html", NULL}, 2, "",
-           "as table, md, csv and json");
+    expect((const char *[]){program, "report", RECORDS, "--table", "places", "--format", "junit", NULL}, 2, "",
+           "a table has no such format; use table, md, csv, json, html or latex");
+    expect((const char *[]){program, "report", RECORDS, "--table", "places", "--format", "html", NULL}, 1,
+           "<h2 id=\"places\">", "");
+    expect((const char *[]){program, "report", RECORDS, "--table", "tries", "--format", "latex", NULL}, 1,
+           "\\subsection*{Tries of each search}", "");
     expect((const char *[]){program, "report", RECORDS, "--table", "places", "--league", NULL}, 2, "",
-           "--table is a part");
+           "report: --table and --league are two pages");
+    expect((const char *[]){program, "report", RECORDS, "--timeline", "*", "--league", NULL}, 2, "",
+           "report: --timeline belongs to the report of one run, which --league is not; ask for it without --league");
 }
 
 /* ---- strange records ---- */

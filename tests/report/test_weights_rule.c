@@ -12,6 +12,8 @@
 
 #include "harness/base/json.h"
 #include "harness/report/escape.h"
+#include "harness/report/page_format.h"
+#include "harness/report/report_page.h"
 #include "harness/report/weights_rule_view.h"
 #include "tests/report/counted_rows.h"
 #include "tests/report/golden_text.h"
@@ -215,8 +217,9 @@ static void every_series_says_what_it_is_of(void **state)
         struct text text = {0};
         assert_int_equal(weights_rule_make(reports, 3, 1.2, 0.1, &rule, NULL), STATUS_OK);
         assert_int_equal(rule->series_count, 3);
-        assert_int_equal(weights_rule_render(rule, formats[at], &(struct report_style){.width = 200}, &text, NULL),
-                         STATUS_OK);
+        assert_int_equal(
+            page_render(&weights_rule_page, rule, formats[at], &(struct report_style){.width = 200}, &text, NULL),
+            STATUS_OK);
         char *words = text.data;
         for (char *slash; formats[at] == REPORT_MARKDOWN && (slash = strchr(words, '\\')) != NULL;) {
             memmove(slash, slash + 1, strlen(slash));
@@ -303,7 +306,7 @@ static struct text rendered(struct report *report, enum report_format format, co
     struct weights_rule *rule = NULL;
     struct text text = {0};
     assert_int_equal(weights_rule_make(&report, 1, 1.2, 0.1, &rule, NULL), STATUS_OK);
-    assert_int_equal(weights_rule_render(rule, format, style, &text, NULL), STATUS_OK);
+    assert_int_equal(page_render(&weights_rule_page, rule, format, style, &text, NULL), STATUS_OK);
     weights_rule_release(rule);
     return text;
 }
