@@ -60,6 +60,8 @@ struct config {
     int64_t sliding_window;  /* keys a query sees in the layers that have a window; 0: no layer has one */
     unsigned char windowed[(CONFIG_LAYERS_MAXIMUM + 7) / 8]; /* see config_layer_slides */
     bool head_norms;                                         /* queries and keys of a head are normalised */
+    bool shifted_norms;                                      /* norms multiply by 1 + weight: Gemma */
+    bool norms_behind;                                       /* Gemma 2 and 3: attention and feed-forward end in one */
     bool parallel_residual;                                  /* attention and feed-forward read the same hidden state */
     double attention_scale;                                  /* of scores; 0: 1 / sqrt(head_dim) */
     bool masks_windows;  /* its class makes the mask of a sliding window though no layer has one (Qwen2-MoE) */
@@ -97,6 +99,7 @@ struct config {
     int64_t latent, query_latent; /* the row that keys and values are made of, and queries; 0: made directly */
     int64_t nope_dim, value_dim;  /* elements of a head of the keys without positions, and of the values */
     bool rope_interleaved;        /* positions turn neighbours, not halves */
+    bool rope_complex;            /* as complex numbers, in float32: DeepSeek-V2 */
     /* images */
     int64_t image, patch, channels, classes;
     int64_t depths[CONFIG_STAGES_MAXIMUM], widths[CONFIG_STAGES_MAXIMUM]; /* of the stages of a convolutional network */

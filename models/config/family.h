@@ -8,6 +8,7 @@
 #include "harness/case/workload.h"
 
 struct config;
+struct decoder;
 struct field_reader;
 struct forward;
 struct skeleton_builder;
@@ -32,6 +33,7 @@ struct family {
     bool refuses_checkpointing; /* the real class cannot recompute its blocks */
     /* The fields of struct config that the family has, from its file. config->model_type and ->architecture are set. */
     void (*read)(struct field_reader *reader, struct config *config);
+    const struct decoder *decoder; /* of a decoder: what models/forward/decoder_type.h has; else NULL */
     /* Lists modules and tensors. head is HEAD_BARE or HEAD_LM. */
     void (*skeleton)(struct skeleton_builder *builder, enum head head);
     forward_run *forward; /* NULL: nothing but load */

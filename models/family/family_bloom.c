@@ -11,9 +11,14 @@
 #include "models/config/config_part.h"
 #include "models/forward/alibi.h"
 #include "models/forward/decoder.h"
+#include "models/forward/decoder_skeleton.h"
 #include "models/forward/forward.h"
 #include "models/forward/module_visit.h"
 #include "models/skeleton/skeleton_builder.h"
+
+static const struct decoder_type types[] = {
+    {.model_type = "bloom", .classes = {.model = "BloomModel", .head = "BloomForCausalLM", .layer = "BloomBlock"}},
+};
 
 /* -- the configuration */
 
@@ -45,11 +50,11 @@ static void bloom_read(struct field_reader *reader, struct config *config)
 
 /* -- the skeleton */
 
-static void skeleton_block(struct skeleton_builder *builder, int parent, int64_t number)
+static void layer_list(struct skeleton_builder *builder, int layers, int64_t number, const struct decoder_type *type)
 {
     const struct config *config = builder->config;
     int64_t hidden = config->hidden;
-    int block = builder_element(builder, parent, number, "BloomBlock");
+    int block = builder_element(builder, layers, number, type->classes.layer);
     builder_keep_whole(builder, block);
     builder_layernorm(builder, block, "input_layernorm");
     int attention = builder_module(builder, block, "self_attention", "BloomAttention");
@@ -63,23 +68,9 @@ static void skeleton_block(struct skeleton_builder *builder, int parent, int64_t
     builder_linear(builder, mlp, "dense_4h_to_h", hidden, config->ffn, true);
 }
 
-static void bloom_skeleton(struct skeleton_builder *builder, enum head head)
+static void norm_list(struct skeleton_builder *builder, int model)
 {
-    const struct config *config = builder->config;
-    bool lm = head == HEAD_LM;
-    int root = lm ? builder_module(builder, -1, "", "BloomForCausalLM") : -1;
-    int model = builder_module(builder, root, lm ? "transformer" : "", "BloomModel");
-    int words = builder_embedding(builder, model, "word_embeddings", config->vocab, config->hidden);
     builder_layernorm(builder, model, "word_embeddings_layernorm");
-    int blocks = builder_module(builder, model, "h", "ModuleList");
-    for (int64_t i = 0; i < config->layers; i++) {
-        skeleton_block(builder, blocks, i);
-    }
-    builder_layernorm(builder, model, "ln_f");
-    if (lm) {
-        int weight = builder_linear(builder, root, "lm_head", config->vocab, config->hidden, false);
-        builder_tie(builder, config->tied_head ? weight : -1, words);
-    }
 }
 
 /* -- the forward pass */
@@ -253,10 +244,14 @@ static struct value *transformer(const struct forward *f, const char *root)
     return tape_frame_close(tape, frame, hidden);
 }
 
-static struct value *bloom_forward(const struct forward *f)
-{
-    return decoder_forward(f, transformer, "transformer.");
-}
+static const struct decoder bloom = {
+    .names = {.inside = "transformer", .words = "word_embeddings", .layers = "h", .norm = "ln_f"},
+    .types = DECODER_TYPES(types),
+    .after_words = norm_list,
+    .layer_list = layer_list,
+    .layer = bloom_block,
+    .model = transformer,
+};
 
 static const char *const model_types[] = {"bloom", NULL};
 static const char *const lora_targets[] = {"query_key_value", NULL};
@@ -270,6 +265,7 @@ const struct family family_bloom = {
     .generates = true,
     .lora_targets = lora_targets,
     .read = bloom_read,
-    .skeleton = bloom_skeleton,
-    .forward = bloom_forward,
+    .decoder = &bloom,
+    .skeleton = decoder_skeleton,
+    .forward = decoder_forward,
 };

@@ -10,122 +10,107 @@
 #include "models/family/family_table.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "models/config/config_part.h"
 #include "models/forward/decoder.h"
+#include "models/forward/decoder_skeleton.h"
 #include "models/forward/experts.h"
 #include "models/forward/forward_experts.h"
 #include "models/forward/grouped_routing.h"
 #include "models/forward/latent_attention.h"
 #include "models/forward/module_visit.h"
-#include "models/forward/rotary.h"
 #include "models/skeleton/skeleton_builder.h"
 
-/* -- the configuration */
-
 struct deepseek_type {
-    const char *model_type;
-    int64_t vocab, hidden, layers, heads, ffn, positions, experts, active, groups, active_groups, expert_ffn, shared;
-    int64_t first_expert_layer;
+    struct decoder_type decoder;
+    int64_t experts, active, groups, active_groups, expert_ffn, shared, first_expert_layer; /* defaults of the class */
     double routing_scale;
-    const char *model, *head, *layer, *attention, *mlp, *norm, *rotary, *block, *router, *expert_list;
+    const char *block, *router, *expert_list; /* names of classes */
+    bool routes_by_softmax; /* topk_method says whether by groups; else sigmoid, always by groups, with a correction */
+    bool heads_divide;      /* heads must divide the hidden size */
+    bool reads_mlp_bias;
+    bool turns_complex; /* positions turn neighbours as complex numbers; else as rope_interleave says */
 };
 
 static const struct deepseek_type types[] = {
-    {"deepseek_v2",
-     102400,
-     4096,
-     32,
-     32,
-     11008,
-     2048,
-     64,
-     0,
-     0,
-     0,
-     1407,
-     2,
-     0,
-     1.0,
-     "DeepseekV2Model",
-     "DeepseekV2ForCausalLM",
-     "DeepseekV2DecoderLayer",
-     "DeepseekV2Attention",
-     "DeepseekV2MLP",
-     "DeepseekV2RMSNorm",
-     "DeepseekV2RotaryEmbedding",
-     "DeepseekV2Moe",
-     "DeepseekV2TopkRouter",
-     "DeepseekV2Experts"},
-    {"deepseek_v3",
-     129280,
-     7168,
-     61,
-     128,
-     18432,
-     4096,
-     256,
-     8,
-     8,
-     4,
-     2048,
-     1,
-     3,
-     2.5,
-     "DeepseekV3Model",
-     "DeepseekV3ForCausalLM",
-     "DeepseekV3DecoderLayer",
-     "DeepseekV3Attention",
-     "DeepseekV3MLP",
-     "DeepseekV3RMSNorm",
-     "DeepseekV3RotaryEmbedding",
-     "DeepseekV3MoE",
-     "DeepseekV3TopkRouter",
-     "DeepseekV3Experts"},
+    {.decoder = {.model_type = "deepseek_v2",
+                 .classes = DECODER_CLASSES("DeepseekV2"),
+                 .sizes = {.vocab = 102400,
+                           .hidden = 4096,
+                           .layers = 32,
+                           .heads = 32,
+                           .ffn = 11008,
+                           .positions = 2048,
+                           .lacks_head_dim = true}},
+     .experts = 64,
+     .expert_ffn = 1407,
+     .shared = 2,
+     .routing_scale = 1.0,
+     .routes_by_softmax = true,
+     .heads_divide = true,
+     .reads_mlp_bias = true,
+     .turns_complex = true,
+     .block = "DeepseekV2Moe",
+     .router = "DeepseekV2TopkRouter",
+     .expert_list = "DeepseekV2Experts"},
+    {.decoder = {.model_type = "deepseek_v3",
+                 .classes = DECODER_CLASSES("DeepseekV3"),
+                 .sizes = {.vocab = 129280,
+                           .hidden = 7168,
+                           .layers = 61,
+                           .heads = 128,
+                           .kv_heads = 128,
+                           .ffn = 18432,
+                           .positions = 4096,
+                           .lacks_head_dim = true}},
+     .experts = 256,
+     .active = 8,
+     .groups = 8,
+     .active_groups = 4,
+     .expert_ffn = 2048,
+     .shared = 1,
+     .first_expert_layer = 3,
+     .routing_scale = 2.5,
+     .block = "DeepseekV3MoE",
+     .router = "DeepseekV3TopkRouter",
+     .expert_list = "DeepseekV3Experts"},
 };
 
 static const struct deepseek_type *deepseek_type_of(const struct config *config)
 {
-    return &types[strcmp(config->model_type, "deepseek_v3") == 0];
+    return (const struct deepseek_type *)decoder_type_of(config);
 }
+
+/* -- the configuration */
 
 static void read_sizes(struct field_reader *reader, const struct deepseek_type *own, struct config *config)
 {
-    bool v2 = own == &types[0];
+    const int64_t group_null = own->routes_by_softmax ? 0 : FIELD_NULL_REFUSED;
     const struct integer_field integers[] = {
-        {"vocab_size", NULL, CONFIG_OFFSET(vocab), own->vocab, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
-        {"hidden_size", NULL, CONFIG_OFFSET(hidden), own->hidden, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
-        {"num_hidden_layers", NULL, CONFIG_OFFSET(layers), own->layers, FIELD_NULL_REFUSED, CONFIG_LAYERS_MAXIMUM},
-        {"num_attention_heads", NULL, CONFIG_OFFSET(heads), own->heads, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
-        {"num_key_value_heads", NULL, CONFIG_OFFSET(kv_heads), v2 ? 0 : 128, 0, CONFIG_COUNT_MAXIMUM},
-        {"intermediate_size", NULL, CONFIG_OFFSET(ffn), own->ffn, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
-        {"max_position_embeddings", NULL, CONFIG_OFFSET(positions), own->positions, FIELD_NULL_REFUSED,
-         CONFIG_COUNT_MAXIMUM},
         {"n_routed_experts", NULL, CONFIG_OFFSET(experts), own->experts, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
         {"num_experts_per_tok", NULL, CONFIG_OFFSET(active_experts), own->active, FIELD_NULL_REFUSED,
          CONFIG_COUNT_MAXIMUM},
         {"moe_intermediate_size", NULL, CONFIG_OFFSET(expert_ffn), own->expert_ffn, FIELD_NULL_REFUSED,
          CONFIG_COUNT_MAXIMUM},
-        {"n_group", NULL, CONFIG_OFFSET(expert_groups), own->groups, v2 ? 0 : FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
-        {"topk_group", NULL, CONFIG_OFFSET(active_groups), own->active_groups, v2 ? 0 : FIELD_NULL_REFUSED,
-         CONFIG_COUNT_MAXIMUM},
+        {"n_group", NULL, CONFIG_OFFSET(expert_groups), own->groups, group_null, CONFIG_COUNT_MAXIMUM},
+        {"topk_group", NULL, CONFIG_OFFSET(active_groups), own->active_groups, group_null, CONFIG_COUNT_MAXIMUM},
         {"kv_lora_rank", NULL, CONFIG_OFFSET(latent), 512, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
         {"q_lora_rank", NULL, CONFIG_OFFSET(query_latent), 1536, 0, CONFIG_COUNT_MAXIMUM},
         {"qk_nope_head_dim", NULL, CONFIG_OFFSET(nope_dim), 128, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
         {"qk_rope_head_dim", NULL, CONFIG_OFFSET(rotary_dim), 64, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
         {"v_head_dim", NULL, CONFIG_OFFSET(value_dim), 128, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
     };
+    decoder_read_sizes(reader, config);
     field_integers(reader, integers, sizeof integers / sizeof integers[0], config);
 }
 
 static void read_routing(struct field_reader *reader, const struct deepseek_type *own, struct config *config)
 {
-    bool v2 = own == &types[0];
-    const char *method = v2 ? field_string(reader, "topk_method") : NULL;
-    bool grouped = !v2 || (method != NULL && strcmp(method, "group_limited_greedy") == 0);
-    if (v2 && !grouped && method != NULL && strcmp(method, "greedy") != 0) {
+    bool softmax = own->routes_by_softmax;
+    const char *method = softmax ? field_string(reader, "topk_method") : NULL;
+    bool grouped = !softmax || (method != NULL && strcmp(method, "group_limited_greedy") == 0);
+    if (softmax && !grouped && method != NULL && strcmp(method, "greedy") != 0) {
         field_fault(reader, "topk_method", "'%.80s' is not known; known are greedy, group_limited_greedy", method);
     }
     if (config->active_experts == 0) {
@@ -136,10 +121,10 @@ static void read_routing(struct field_reader *reader, const struct deepseek_type
     }
     config->expert_groups = grouped ? config->expert_groups : 0;
     experts_check(reader, "num_experts_per_tok", config);
-    if (!v2 && reader->code == STATUS_OK && config->experts < 2 * config->expert_groups) {
+    if (!softmax && reader->code == STATUS_OK && config->experts < 2 * config->expert_groups) {
         field_fault(reader, "n_group", "a group has fewer than 2 experts; its score is the sum of the best 2");
     }
-    config->normalizes_routing = !v2 && field_boolean(reader, "norm_topk_prob", true);
+    config->normalizes_routing = !softmax && field_boolean(reader, "norm_topk_prob", true);
     config->routing_scale = field_real(reader, "routed_scaling_factor", 0, 1e9, own->routing_scale);
     config->first_expert_layer =
         field_integer(reader, "first_k_dense_replace", 0, CONFIG_COUNT_MAXIMUM, own->first_expert_layer);
@@ -178,10 +163,9 @@ static void check_heads(struct field_reader *reader, struct config *config)
 static void deepseek_read(struct field_reader *reader, struct config *config)
 {
     const struct deepseek_type *own = deepseek_type_of(config);
-    bool v2 = own == &types[0];
     read_sizes(reader, own, config);
     config->kv_heads = config->kv_heads > 0 ? config->kv_heads : config->heads;
-    if (v2) {
+    if (own->heads_divide) {
         config_heads_check(reader, "num_attention_heads", config);
     }
     check_heads(reader, config);
@@ -196,27 +180,29 @@ static void deepseek_read(struct field_reader *reader, struct config *config)
     config->tied_head = field_boolean(reader, "tie_word_embeddings", false);
     config->attention_bias = field_boolean(reader, "attention_bias", false);
     config->attention_output_bias = config->attention_bias;
-    config->mlp_bias = v2 && field_boolean(reader, "mlp_bias", false);
-    config->rope_interleaved = v2 || field_boolean(reader, "rope_interleave", true);
+    config->mlp_bias = own->reads_mlp_bias && field_boolean(reader, "mlp_bias", false);
+    config->rope_complex = own->turns_complex;
+    config->rope_interleaved = own->turns_complex || field_boolean(reader, "rope_interleave", true);
 }
 
 /* -- the skeleton */
 
-static void skeleton_attention(struct skeleton_builder *builder, int layer, const struct deepseek_type *own)
+static void attention_list(struct skeleton_builder *builder, int layer, int64_t number, const struct decoder_type *type)
 {
+    (void)number;
     const struct config *config = builder->config;
     int64_t queries = config->heads * config->head_dim; /* check_heads has seen that these fit */
-    int attention = builder_module(builder, layer, "self_attn", own->attention);
+    int attention = builder_module(builder, layer, "self_attn", type->classes.attention);
     if (config->query_latent == 0) {
         builder_linear(builder, attention, "q_proj", queries, config->hidden, false);
     } else {
         builder_linear(builder, attention, "q_a_proj", config->query_latent, config->hidden, config->attention_bias);
-        builder_rms_norm(builder, attention, "q_a_layernorm", own->norm, config->query_latent);
+        builder_rms_norm(builder, attention, "q_a_layernorm", type->classes.norm, config->query_latent);
         builder_linear(builder, attention, "q_b_proj", queries, config->query_latent, false);
     }
     builder_linear(builder, attention, "kv_a_proj_with_mqa", config->latent + config->rotary_dim, config->hidden,
                    config->attention_bias);
-    builder_rms_norm(builder, attention, "kv_a_layernorm", own->norm, config->latent);
+    builder_rms_norm(builder, attention, "kv_a_layernorm", type->classes.norm, config->latent);
     builder_linear(builder, attention, "kv_b_proj", config->heads * (config->nope_dim + config->value_dim),
                    config->latent, false);
     builder_linear(builder, attention, "o_proj", config->hidden, config->heads * config->value_dim,
@@ -231,40 +217,25 @@ static void skeleton_experts(struct skeleton_builder *builder, int layer, const 
     int mlp = builder_module(builder, layer, "mlp", own->block);
     experts_list(builder, mlp, own->expert_list);
     experts_router_list(builder, mlp, own->router);
-    if (own == &types[1]) {
+    if (!own->routes_by_softmax) {
         builder_buffer(builder, "e_score_correction_bias", &correction, 1, &config->experts);
     }
-    experts_dense_list(builder, mlp, "shared_experts", own->mlp, config->shared_ffn, config->mlp_bias);
+    experts_dense_list(builder, mlp, "shared_experts", own->decoder.classes.mlp, config->shared_ffn, config->mlp_bias);
 }
 
-static void deepseek_skeleton(struct skeleton_builder *builder, enum head head)
+static void feed_list(struct skeleton_builder *builder, int layer, int64_t number, const struct decoder_type *type)
 {
-    const struct config *config = builder->config;
-    const struct deepseek_type *own = deepseek_type_of(config);
-    bool lm = head == HEAD_LM;
-    int root = lm ? builder_module(builder, -1, "", own->head) : -1;
-    int model = builder_module(builder, root, lm ? "model" : "", own->model);
-    int words = builder_embedding(builder, model, "embed_tokens", config->vocab, config->hidden);
-    int layers = builder_module(builder, model, "layers", "ModuleList");
-    for (int64_t i = 0; i < config->layers; i++) {
-        int layer = builder_element(builder, layers, i, own->layer);
-        builder_keep_whole(builder, layer);
-        skeleton_attention(builder, layer, own);
-        if (experts_in_layer(config, i)) {
-            skeleton_experts(builder, layer, own);
-        } else {
-            experts_dense_list(builder, layer, "mlp", own->mlp, config->ffn, config->mlp_bias);
-        }
-        builder_rms_norm(builder, layer, "input_layernorm", own->norm, config->hidden);
-        builder_rms_norm(builder, layer, "post_attention_layernorm", own->norm, config->hidden);
+    if (experts_in_layer(builder->config, number)) {
+        skeleton_experts(builder, layer, (const struct deepseek_type *)type);
+    } else {
+        decoder_gated_list(builder, layer, number, type);
     }
-    builder_rms_norm(builder, model, "norm", own->norm, config->hidden);
-    builder_module(builder, model, "rotary_emb", own->rotary);
-    rotary_buffers(builder, "", config->rotary_dim, config->rope_theta);
-    if (lm) {
-        int weight = builder_linear(builder, root, "lm_head", config->vocab, config->hidden, false);
-        builder_tie(builder, config->tied_head ? weight : -1, words);
-    }
+}
+
+static void layer_list(struct skeleton_builder *builder, int layers, int64_t number, const struct decoder_type *type)
+{
+    decoder_part_list *const parts[] = {attention_list, feed_list};
+    decoder_layer_list(builder, layers, number, type, parts);
 }
 
 /* -- the forward pass */
@@ -273,53 +244,39 @@ static struct value *mixture(const struct forward_layer *layer, struct value *hi
 {
     const struct forward *f = layer->forward;
     struct tape *tape = f->tape;
-    bool v2 = deepseek_type_of(f->config) == &types[0];
+    bool softmax = deepseek_type_of(f->config)->routes_by_softmax;
     struct module_visit visit = layer_enter(layer, "mlp");
     hidden = module_argument(f, visit, hidden);
     int frame = tape_frame_open(tape);
     int64_t size[] = {value_size(hidden, 0), value_size(hidden, 1), f->config->hidden};
     int64_t flat[] = {size[0] * size[1], size[2]};
     struct value *ids = NULL;
-    struct value *weights = (v2 ? routing_softmax : routing_sigmoid)(layer, hidden, &ids);
+    struct value *weights = (softmax ? routing_softmax : routing_sigmoid)(layer, hidden, &ids);
     struct value *rows = tape_reshape(tape, hidden, 2, flat); /* another view than the router's: gradients come apart */
     struct value *made = tape_reshape(tape, experts_run(layer, rows, weights, ids), 3, size);
     struct value *shared = experts_dense_run(layer, "mlp.shared_experts", hidden);
     return module_leave(f, visit, tape_frame_close(tape, frame, tape_add(tape, made, shared)));
 }
 
-static struct value *deepseek_layer(struct tape *tape, const void *context, struct value *input)
+static struct value *feed(const struct forward_layer *layer, struct value *hidden)
 {
-    const struct forward_layer *layer = context;
     bool sparse = experts_in_layer(layer->forward->config, layer->index);
-    int frame = tape_frame_open(tape);
-    struct value *hidden = layer_rms_norm(layer, "input_layernorm", input);
-    struct value *attended = latent_attention(layer, hidden);
-    tape_drop(tape, hidden);
-    struct value *residual = tape_add(tape, input, attended);
-    tape_drop(tape, attended);
-    hidden = layer_rms_norm(layer, "post_attention_layernorm", residual);
-    value_rebind(tape, &hidden, sparse ? mixture(layer, hidden) : decoder_gated_feed_forward(layer, hidden));
-    value_rebind(tape, &hidden, tape_add(tape, residual, hidden));
-    return tape_frame_close(tape, frame, hidden);
+    return (sparse ? mixture : decoder_gated_feed_forward)(layer, hidden);
 }
 
-static struct value *deepseek_model(const struct forward *f, const char *root)
+static struct value *deepseek_layer(struct tape *tape, const void *layer, struct value *input)
 {
-    int frame = tape_frame_open(f->tape);
-    char path[64];
-    snprintf(path, sizeof path, "%sembed_tokens", root);
-    struct value *hidden = forward_words(f, path, f->config->pad_token);
-    struct decoder_tables tables = decoder_tables_make(f, DECODER_MASKS_ONE, hidden);
-    latent_tables_make(f, deepseek_type_of(f->config) == &types[0], &tables, root, hidden);
-    hidden = decoder_layers(f, deepseek_layer, &tables, root, hidden);
-    snprintf(path, sizeof path, "%snorm", root);
-    return tape_frame_close(f->tape, frame, forward_rms_norm(f, path, hidden));
+    (void)tape;
+    return decoder_layer(layer, input, latent_attention, feed);
 }
 
-static struct value *deepseek_forward(const struct forward *f)
-{
-    return decoder_forward(f, deepseek_model, "model.");
-}
+static const struct decoder deepseek = {
+    .names = DECODER_NAMES_LLAMA,
+    .types = DECODER_TYPES(types),
+    .layer_list = layer_list,
+    .layer = deepseek_layer,
+    .turn = latent_tables_make,
+};
 
 static const char *const model_types[] = {"deepseek_v2", "deepseek_v3", NULL};
 
@@ -329,6 +286,7 @@ const struct family family_deepseek = {
     .has_attention = true,
     .generates = true,
     .read = deepseek_read,
-    .skeleton = deepseek_skeleton,
-    .forward = deepseek_forward,
+    .decoder = &deepseek,
+    .skeleton = decoder_skeleton,
+    .forward = decoder_forward,
 };

@@ -17,9 +17,18 @@
 #include "models/config/config_part.h"
 #include "models/forward/alibi.h"
 #include "models/forward/decoder.h"
+#include "models/forward/decoder_skeleton.h"
 #include "models/forward/forward.h"
 #include "models/forward/rotary.h"
 #include "models/skeleton/skeleton_builder.h"
+
+static const struct decoder_type types[] = {
+    {.model_type = "falcon",
+     .classes = {.model = "FalconModel",
+                 .head = "FalconForCausalLM",
+                 .layer = "FalconDecoderLayer",
+                 .rotary = "FalconRotaryEmbedding"}},
+};
 
 /* -- the configuration */
 
@@ -111,11 +120,11 @@ static void skeleton_projection(struct skeleton_builder *builder, int parent, co
     }
 }
 
-static void skeleton_layer(struct skeleton_builder *builder, int parent, int64_t number)
+static void layer_list(struct skeleton_builder *builder, int layers, int64_t number, const struct decoder_type *type)
 {
     const struct config *config = builder->config;
     int64_t hidden = config->hidden;
-    int layer = builder_element(builder, parent, number, "FalconDecoderLayer");
+    int layer = builder_element(builder, layers, number, type->classes.layer);
     builder_keep_whole(builder, layer);
     int attention = builder_module(builder, layer, "self_attention", "FalconAttention");
     skeleton_projection(builder, attention, "query_key_value", hidden + 2 * config->kv_heads * config->head_dim,
@@ -134,26 +143,6 @@ static void skeleton_layer(struct skeleton_builder *builder, int parent, int64_t
         builder_layernorm(builder, layer, "ln_mlp");
     } else {
         builder_layernorm(builder, layer, "input_layernorm");
-    }
-}
-
-static void falcon_skeleton(struct skeleton_builder *builder, enum head head)
-{
-    const struct config *config = builder->config;
-    bool lm = head == HEAD_LM;
-    int root = lm ? builder_module(builder, -1, "", "FalconForCausalLM") : -1;
-    int model = builder_module(builder, root, lm ? "transformer" : "", "FalconModel");
-    int words = builder_embedding(builder, model, "word_embeddings", config->vocab, config->hidden);
-    int blocks = builder_module(builder, model, "h", "ModuleList");
-    for (int64_t i = 0; i < config->layers; i++) {
-        skeleton_layer(builder, blocks, i);
-    }
-    builder_layernorm(builder, model, "ln_f");
-    builder_module(builder, model, "rotary_emb", "FalconRotaryEmbedding");
-    rotary_buffers(builder, "", config->head_dim, config->rope_theta);
-    if (lm) {
-        int weight = builder_linear(builder, root, "lm_head", config->vocab, config->hidden, false);
-        builder_tie(builder, config->tied_head ? weight : -1, words);
     }
 }
 
@@ -420,10 +409,13 @@ static struct value *decoder(const struct forward *f, const char *root)
     return tape_frame_close(tape, frame, hidden);
 }
 
-static struct value *falcon_forward(const struct forward *f)
-{
-    return decoder_forward(f, decoder, "transformer.");
-}
+static const struct decoder falcon = {
+    .names = {.inside = "transformer", .words = "word_embeddings", .layers = "h", .norm = "ln_f"},
+    .types = DECODER_TYPES(types),
+    .layer_list = layer_list,
+    .layer = falcon_layer,
+    .model = decoder,
+};
 
 static const char *const model_types[] = {"falcon", NULL};
 static const char *const lora_targets[] = {"query_key_value", NULL};
@@ -435,6 +427,7 @@ const struct family family_falcon = {
     .generates = true,
     .lora_targets = lora_targets,
     .read = falcon_read,
-    .skeleton = falcon_skeleton,
-    .forward = falcon_forward,
+    .decoder = &falcon,
+    .skeleton = decoder_skeleton,
+    .forward = decoder_forward,
 };

@@ -11,8 +11,13 @@
 
 #include "models/config/config_part.h"
 #include "models/forward/decoder.h"
+#include "models/forward/decoder_skeleton.h"
 #include "models/forward/forward.h"
 #include "models/skeleton/skeleton_builder.h"
+
+static const struct decoder_type types[] = {
+    {.model_type = "gpt2", .classes = {.model = "GPT2Model", .head = "GPT2LMHeadModel", .layer = "GPT2Block"}},
+};
 
 /* -- the configuration */
 
@@ -54,13 +59,13 @@ static void skeleton_projection(struct skeleton_builder *builder, int parent, co
     builder_vector(builder, "bias", (struct initial){0}, outputs);
 }
 
-static void skeleton_block(struct skeleton_builder *builder, int parent, int64_t number)
+static void layer_list(struct skeleton_builder *builder, int layers, int64_t number, const struct decoder_type *type)
 {
     const struct config *config = builder->config;
     int64_t hidden = config->hidden;
     /* Projections that end in the residual stream start smaller, so that its variance does not grow with depth. */
     double residual = config->initializer_range / sqrt(2.0 * (double)config->layers);
-    int block = builder_element(builder, parent, number, "GPT2Block");
+    int block = builder_element(builder, layers, number, type->classes.layer);
     builder_keep_whole(builder, block);
     builder_layernorm(builder, block, "ln_1");
     int attention = builder_module(builder, block, "attn", "GPT2Attention");
@@ -76,29 +81,10 @@ static void skeleton_block(struct skeleton_builder *builder, int parent, int64_t
     builder_dropout(builder, mlp, "dropout");
 }
 
-static void gpt2_skeleton(struct skeleton_builder *builder, enum head head)
+static void positions_list(struct skeleton_builder *builder, int model)
 {
-    const struct config *config = builder->config;
-    int root = -1;
-    int model = -1;
-    if (head == HEAD_LM) {
-        root = builder_module(builder, -1, "", "GPT2LMHeadModel");
-        model = builder_module(builder, root, "transformer", "GPT2Model");
-    } else {
-        model = builder_module(builder, -1, "", "GPT2Model");
-    }
-    int words = builder_embedding(builder, model, "wte", config->vocab, config->hidden);
-    builder_embedding(builder, model, "wpe", config->positions, config->hidden);
+    builder_embedding(builder, model, "wpe", builder->config->positions, builder->config->hidden);
     builder_dropout(builder, model, "drop");
-    int blocks = builder_module(builder, model, "h", "ModuleList");
-    for (int64_t i = 0; i < config->layers; i++) {
-        skeleton_block(builder, blocks, i);
-    }
-    builder_layernorm(builder, model, "ln_f");
-    if (head == HEAD_LM) {
-        int weight = builder_linear(builder, root, "lm_head", config->vocab, config->hidden, false);
-        builder_tie(builder, config->tied_head ? weight : -1, words);
-    }
 }
 
 /* -- the forward pass */
@@ -203,10 +189,14 @@ static struct value *transformer(const struct forward *f, const char *root)
     return tape_frame_close(tape, frame, hidden);
 }
 
-static struct value *gpt2_forward(const struct forward *f)
-{
-    return decoder_forward(f, transformer, "transformer.");
-}
+static const struct decoder gpt2 = {
+    .names = {.inside = "transformer", .words = "wte", .layers = "h", .norm = "ln_f"},
+    .types = DECODER_TYPES(types),
+    .after_words = positions_list,
+    .layer_list = layer_list,
+    .layer = gpt2_block,
+    .model = transformer,
+};
 
 static const char *const model_types[] = {"gpt2", NULL};
 static const char *const lora_targets[] = {"c_attn", NULL};
@@ -219,6 +209,7 @@ const struct family family_gpt2 = {
     .generates = true,
     .lora_targets = lora_targets,
     .read = gpt2_read,
-    .skeleton = gpt2_skeleton,
-    .forward = gpt2_forward,
+    .decoder = &gpt2,
+    .skeleton = decoder_skeleton,
+    .forward = decoder_forward,
 };

@@ -6,12 +6,20 @@
 #include "models/family/family_table.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "models/config/config_part.h"
 #include "models/forward/decoder.h"
+#include "models/forward/decoder_skeleton.h"
 #include "models/forward/module_visit.h"
 #include "models/forward/rotary.h"
+
+static const struct decoder_type types[] = {
+    {.model_type = "gpt_neox",
+     .classes = {.model = "GPTNeoXModel",
+                 .head = "GPTNeoXForCausalLM",
+                 .layer = "GPTNeoXLayer",
+                 .rotary = "GPTNeoXRotaryEmbedding"}},
+};
 
 /* -- the configuration */
 
@@ -69,10 +77,15 @@ static void neox_read(struct field_reader *reader, struct config *config)
 
 /* -- the skeleton */
 
-static void skeleton_layer(struct skeleton_builder *builder, int parent, int64_t number)
+static void dropout_list(struct skeleton_builder *builder, int model)
+{
+    builder_dropout(builder, model, "emb_dropout");
+}
+
+static void layer_list(struct skeleton_builder *builder, int layers, int64_t number, const struct decoder_type *type)
 {
     const struct config *config = builder->config;
-    int layer = builder_element(builder, parent, number, "GPTNeoXLayer");
+    int layer = builder_element(builder, layers, number, type->classes.layer);
     builder_keep_whole(builder, layer);
     builder_layernorm(builder, layer, "input_layernorm");
     builder_layernorm(builder, layer, "post_attention_layernorm");
@@ -85,26 +98,6 @@ static void skeleton_layer(struct skeleton_builder *builder, int parent, int64_t
     builder_linear(builder, mlp, "dense_h_to_4h", config->ffn, config->hidden, config->mlp_bias);
     builder_linear(builder, mlp, "dense_4h_to_h", config->hidden, config->ffn, config->mlp_bias);
     builder_activation(builder, mlp, "act");
-}
-
-static void neox_skeleton(struct skeleton_builder *builder, enum head head)
-{
-    const struct config *config = builder->config;
-    int root = head == HEAD_LM ? builder_module(builder, -1, "", "GPTNeoXForCausalLM") : -1;
-    int model = builder_module(builder, root, head == HEAD_LM ? "gpt_neox" : "", "GPTNeoXModel");
-    int words = builder_embedding(builder, model, "embed_in", config->vocab, config->hidden);
-    builder_dropout(builder, model, "emb_dropout");
-    int layers = builder_module(builder, model, "layers", "ModuleList");
-    for (int64_t i = 0; i < config->layers; i++) {
-        skeleton_layer(builder, layers, i);
-    }
-    builder_layernorm(builder, model, "final_layer_norm");
-    builder_module(builder, model, "rotary_emb", "GPTNeoXRotaryEmbedding");
-    rotary_buffers(builder, "", config->rotary_dim, config->rope_theta);
-    if (head == HEAD_LM) {
-        int weight = builder_linear(builder, root, "lm_head", config->vocab, config->hidden, false);
-        builder_tie(builder, config->tied_head ? weight : -1, words);
-    }
 }
 
 /* -- the forward pass */
@@ -195,25 +188,14 @@ static struct value *neox_layer(struct tape *tape, const void *context, struct v
     return tape_frame_close(tape, frame, tape_add(tape, sum, input));
 }
 
-static struct value *decoder(const struct forward *f, const char *root)
-{
-    struct tape *tape = f->tape;
-    int frame = tape_frame_open(tape);
-    char path[64];
-    snprintf(path, sizeof path, "%sembed_in", root);
-    struct value *embedded = forward_words(f, path, -1);
-    struct decoder_tables tables = decoder_tables_make(f, DECODER_MASKS_ONE, embedded);
-    struct value *hidden = tape_dropout(tape, embedded, f->config->embedding_dropout);
-    decoder_rotary_make(f, &tables, DECODER_KINDS_ALL, root, "rotary_emb.inv_freq", hidden);
-    hidden = decoder_layers(f, neox_layer, &tables, root, hidden);
-    snprintf(path, sizeof path, "%sfinal_layer_norm", root);
-    return tape_frame_close(tape, frame, forward_layernorm(f, path, hidden));
-}
-
-static struct value *neox_forward(const struct forward *f)
-{
-    return decoder_forward(f, decoder, "gpt_neox.");
-}
+static const struct decoder neox = {
+    .names = {.inside = "gpt_neox", .words = "embed_in", .layers = "layers", .norm = "final_layer_norm"},
+    .types = DECODER_TYPES(types),
+    .after_words = dropout_list,
+    .drops_words = true,
+    .layer_list = layer_list,
+    .layer = neox_layer,
+};
 
 static const char *const model_types[] = {"gpt_neox", NULL};
 static const char *const lora_targets[] = {"query_key_value", NULL};
@@ -225,6 +207,7 @@ const struct family family_gpt_neox = {
     .generates = true,
     .lora_targets = lora_targets,
     .read = neox_read,
-    .skeleton = neox_skeleton,
-    .forward = neox_forward,
+    .decoder = &neox,
+    .skeleton = decoder_skeleton,
+    .forward = decoder_forward,
 };

@@ -6,120 +6,109 @@
  * worked number stands in experts.h. */
 #include "models/family/family_table.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "models/config/config_part.h"
 #include "models/forward/decoder.h"
+#include "models/forward/decoder_skeleton.h"
 #include "models/forward/experts.h"
 #include "models/forward/forward_experts.h"
 #include "models/forward/module_visit.h"
-#include "models/forward/rotary.h"
 #include "models/skeleton/skeleton_builder.h"
 
-/* -- the configuration */
-
 struct mixture_type {
-    const char *model_type;
-    int64_t vocab, hidden, layers, heads, kv_heads, ffn, positions; /* defaults of the class */
-    int64_t experts, active, expert_ffn, shared_ffn;                /* shared_ffn 0: no shared expert */
-    const char *model, *head, *layer, *attention, *mlp, *norm, *rotary, *block, *router, *expert_list;
+    struct decoder_type decoder;
+    int64_t experts, active, expert_ffn, shared_ffn; /* defaults of the class; shared_ffn 0: no shared expert */
+    const char *block, *router, *expert_list;        /* names of classes */
+    const char *experts_key;
+    double norm_epsilon;
+    bool every_layer;        /* all layers have experts, of intermediate_size, and may have a sliding window */
+    bool casts_scores;       /* .float() of the router's logits; else softmax takes the type */
+    bool normalizes_routing; /* whatever the file says */
+    bool experts_come_first; /* the router is registered behind them */
+    bool head_norms;         /* queries and keys of a head are normalised */
+    bool makes_window_masks; /* though no layer has a window */
+    const char *biases;      /* the key of biases of projections; NULL: there are none */
+    bool biases_by_default, biases_output;
 };
 
 static const struct mixture_type types[] = {
-    {"mixtral",
-     32000,
-     4096,
-     32,
-     32,
-     8,
-     14336,
-     131072,
-     8,
-     2,
-     0,
-     0,
-     "MixtralModel",
-     "MixtralForCausalLM",
-     "MixtralDecoderLayer",
-     "MixtralAttention",
-     NULL,
-     "MixtralRMSNorm",
-     "MixtralRotaryEmbedding",
-     "MixtralSparseMoeBlock",
-     "MixtralTopKRouter",
-     "MixtralExperts"},
-    {"qwen2_moe",
-     151936,
-     2048,
-     24,
-     16,
-     16,
-     5632,
-     32768,
-     60,
-     4,
-     1408,
-     5632,
-     "Qwen2MoeModel",
-     "Qwen2MoeForCausalLM",
-     "Qwen2MoeDecoderLayer",
-     "Qwen2MoeAttention",
-     "Qwen2MoeMLP",
-     "Qwen2MoeRMSNorm",
-     "Qwen2MoeRotaryEmbedding",
-     "Qwen2MoeSparseMoeBlock",
-     "Qwen2MoeTopKRouter",
-     "Qwen2MoeExperts"},
-    {"qwen3_moe",
-     151936,
-     2048,
-     24,
-     32,
-     4,
-     6144,
-     32768,
-     128,
-     8,
-     768,
-     0,
-     "Qwen3MoeModel",
-     "Qwen3MoeForCausalLM",
-     "Qwen3MoeDecoderLayer",
-     "Qwen3MoeAttention",
-     "Qwen3MoeMLP",
-     "Qwen3MoeRMSNorm",
-     "Qwen3MoeRotaryEmbedding",
-     "Qwen3MoeSparseMoeBlock",
-     "Qwen3MoeTopKRouter",
-     "Qwen3MoeExperts"},
+    {.decoder = {.model_type = "mixtral",
+                 .classes = DECODER_CLASSES("Mixtral"),
+                 .sizes = {.vocab = 32000,
+                           .hidden = 4096,
+                           .layers = 32,
+                           .heads = 32,
+                           .kv_heads = 8,
+                           .ffn = 14336,
+                           .positions = 131072}},
+     .experts = 8,
+     .active = 2,
+     .block = "MixtralSparseMoeBlock",
+     .router = "MixtralTopKRouter",
+     .expert_list = "MixtralExperts",
+     .experts_key = "num_local_experts",
+     .norm_epsilon = 1e-5,
+     .every_layer = true,
+     .casts_scores = true,
+     .normalizes_routing = true},
+    {.decoder = {.model_type = "qwen2_moe",
+                 .classes = DECODER_CLASSES("Qwen2Moe"),
+                 .sizes = {.vocab = 151936,
+                           .hidden = 2048,
+                           .layers = 24,
+                           .heads = 16,
+                           .kv_heads = 16,
+                           .ffn = 5632,
+                           .positions = 32768,
+                           .kv_heads_null = FIELD_NULL_REFUSED,
+                           .head_dim_null = FIELD_NULL_REFUSED}},
+     .experts = 60,
+     .active = 4,
+     .expert_ffn = 1408,
+     .shared_ffn = 5632,
+     .block = "Qwen2MoeSparseMoeBlock",
+     .router = "Qwen2MoeTopKRouter",
+     .expert_list = "Qwen2MoeExperts",
+     .experts_key = "num_experts",
+     .norm_epsilon = 1e-6,
+     .makes_window_masks = true,
+     .biases = "qkv_bias",
+     .biases_by_default = true},
+    {.decoder = {.model_type = "qwen3_moe",
+                 .classes = DECODER_CLASSES("Qwen3Moe"),
+                 .sizes = {.vocab = 151936,
+                           .hidden = 2048,
+                           .layers = 24,
+                           .heads = 32,
+                           .kv_heads = 4,
+                           .ffn = 6144,
+                           .positions = 32768,
+                           .kv_heads_null = FIELD_NULL_REFUSED,
+                           .head_dim_null = FIELD_NULL_REFUSED}},
+     .experts = 128,
+     .active = 8,
+     .expert_ffn = 768,
+     .block = "Qwen3MoeSparseMoeBlock",
+     .router = "Qwen3MoeTopKRouter",
+     .expert_list = "Qwen3MoeExperts",
+     .experts_key = "num_experts",
+     .norm_epsilon = 1e-6,
+     .experts_come_first = true,
+     .head_norms = true,
+     .biases = "attention_bias",
+     .biases_output = true},
 };
 
 static const struct mixture_type *mixture_type_of(const struct config *config)
 {
-    size_t i = sizeof types / sizeof types[0] - 1;
-    while (i > 0 && strcmp(config->model_type, types[i].model_type) != 0) {
-        i--;
-    }
-    return &types[i];
+    return (const struct mixture_type *)decoder_type_of(config);
 }
 
-static void read_sizes(struct field_reader *reader, const struct mixture_type *own, struct config *config)
+/* -- the configuration */
+
+static void read_experts(struct field_reader *reader, const struct mixture_type *own, struct config *config)
 {
-    bool mixtral = own == &types[0];
     const struct integer_field integers[] = {
-        {"vocab_size", NULL, CONFIG_OFFSET(vocab), own->vocab, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
-        {"hidden_size", NULL, CONFIG_OFFSET(hidden), own->hidden, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
-        {"num_hidden_layers", NULL, CONFIG_OFFSET(layers), own->layers, FIELD_NULL_REFUSED, CONFIG_LAYERS_MAXIMUM},
-        {"num_attention_heads", NULL, CONFIG_OFFSET(heads), own->heads, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
-        {"num_key_value_heads", NULL, CONFIG_OFFSET(kv_heads), own->kv_heads, mixtral ? 0 : FIELD_NULL_REFUSED,
-         CONFIG_COUNT_MAXIMUM},
-        {"intermediate_size", NULL, CONFIG_OFFSET(ffn), own->ffn, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
-        {"max_position_embeddings", NULL, CONFIG_OFFSET(positions), own->positions, FIELD_NULL_REFUSED,
-         CONFIG_COUNT_MAXIMUM},
-        {"head_dim", NULL, CONFIG_OFFSET(head_dim), 0, mixtral ? 0 : FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
-        {mixtral ? "num_local_experts" : "num_experts", NULL, CONFIG_OFFSET(experts), own->experts, FIELD_NULL_REFUSED,
-         CONFIG_COUNT_MAXIMUM},
+        {own->experts_key, NULL, CONFIG_OFFSET(experts), own->experts, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
         {"num_experts_per_tok", NULL, CONFIG_OFFSET(active_experts), own->active, FIELD_NULL_REFUSED,
          CONFIG_COUNT_MAXIMUM},
         {"moe_intermediate_size", NULL, CONFIG_OFFSET(expert_ffn), own->expert_ffn, FIELD_NULL_REFUSED,
@@ -128,28 +117,21 @@ static void read_sizes(struct field_reader *reader, const struct mixture_type *o
          CONFIG_COUNT_MAXIMUM},
     };
     size_t count = sizeof integers / sizeof integers[0];
-    count -= mixtral ? 2 : own->shared_ffn > 0 ? 0 : 1; /* Mixtral's experts have intermediate_size */
+    count -= own->expert_ffn == 0 ? 2 : own->shared_ffn > 0 ? 0 : 1; /* Mixtral's experts have intermediate_size */
     field_integers(reader, integers, count, config);
-    config->expert_ffn = mixtral ? config->ffn : config->expert_ffn;
+    config->expert_ffn = own->expert_ffn == 0 ? config->ffn : config->expert_ffn;
 }
 
 /* router_aux_loss_coef and output_router_logits: with them the real model keeps the router's logits of every layer. */
 static void mixture_read(struct field_reader *reader, struct config *config)
 {
     const struct mixture_type *own = mixture_type_of(config);
-    bool mixtral = own == &types[0];
-    read_sizes(reader, own, config);
-    if (config->head_dim == 0) {
-        config_heads_check(reader, "num_attention_heads", config);
-    }
-    config->kv_heads = config->kv_heads > 0 ? config->kv_heads : config->heads;
-    if (config->head_dim == 0 && reader->code == STATUS_OK) {
-        config->head_dim = config->hidden / config->heads;
-    }
-    config_grouped_check(reader, config);
+    decoder_read_sizes(reader, config);
+    read_experts(reader, own, config);
+    decoder_read_heads(reader, config);
     config->rotary_dim = config->head_dim;
     config->expert_step = 1;
-    if (!mixtral) {
+    if (!own->every_layer) {
         experts_read_layers(reader, config);
     }
     experts_check(reader, "num_experts_per_tok", config);
@@ -158,14 +140,13 @@ static void mixture_read(struct field_reader *reader, struct config *config)
     config_pad_token(reader, -1, config);
     config_refuse_true(reader, "output_router_logits");
     config->attention_dropout = field_real(reader, "attention_dropout", 0, 0.999, 0);
-    config->norm_epsilon = field_real(reader, "rms_norm_eps", 0, 1, mixtral ? 1e-5 : 1e-6);
+    config->norm_epsilon = field_real(reader, "rms_norm_eps", 0, 1, own->norm_epsilon);
     config->tied_head = field_boolean(reader, "tie_word_embeddings", false);
-    config->normalizes_routing = mixtral || field_boolean(reader, "norm_topk_prob", false);
-    config->head_norms = own == &types[2];
-    config->attention_bias = own == &types[1] ? field_boolean(reader, "qkv_bias", true)
-                                              : own == &types[2] && field_boolean(reader, "attention_bias", false);
-    config->attention_output_bias = own == &types[2] && config->attention_bias;
-    if (mixtral) {
+    config->normalizes_routing = own->normalizes_routing || field_boolean(reader, "norm_topk_prob", false);
+    config->head_norms = own->head_norms;
+    config->attention_bias = own->biases != NULL && field_boolean(reader, own->biases, own->biases_by_default);
+    config->attention_output_bias = own->biases_output && config->attention_bias;
+    if (own->every_layer) {
         config->sliding_window = field_integer(reader, "sliding_window", 1, CONFIG_COUNT_MAXIMUM, 0);
         for (int64_t i = 0; i < config->layers && config->sliding_window > 0; i++) {
             config_layer_slide(config, i);
@@ -175,33 +156,17 @@ static void mixture_read(struct field_reader *reader, struct config *config)
         }
     } else {
         config_refuse_true(reader, "use_sliding_window");
-        config->masks_windows = own == &types[1];
+        config->masks_windows = own->makes_window_masks;
     }
 }
 
 /* -- the skeleton */
 
-static void skeleton_attention(struct skeleton_builder *builder, int layer, const struct mixture_type *own)
-{
-    const struct config *config = builder->config;
-    int64_t queries = config->heads * config->head_dim; /* config_grouped_check has seen that it fits */
-    int64_t keys = config->kv_heads * config->head_dim;
-    int attention = builder_module(builder, layer, "self_attn", own->attention);
-    builder_linear(builder, attention, "q_proj", queries, config->hidden, config->attention_bias);
-    builder_linear(builder, attention, "k_proj", keys, config->hidden, config->attention_bias);
-    builder_linear(builder, attention, "v_proj", keys, config->hidden, config->attention_bias);
-    builder_linear(builder, attention, "o_proj", config->hidden, queries, config->attention_output_bias);
-    if (config->head_norms) {
-        builder_rms_norm(builder, attention, "q_norm", own->norm, config->head_dim);
-        builder_rms_norm(builder, attention, "k_norm", own->norm, config->head_dim);
-    }
-}
-
 static void skeleton_experts(struct skeleton_builder *builder, int layer, const struct mixture_type *own)
 {
     const struct config *config = builder->config;
     int mlp = builder_module(builder, layer, "mlp", own->block);
-    if (own == &types[2]) {
+    if (own->experts_come_first) {
         experts_list(builder, mlp, own->expert_list);
         experts_router_list(builder, mlp, own->router);
         return;
@@ -209,45 +174,24 @@ static void skeleton_experts(struct skeleton_builder *builder, int layer, const 
     experts_router_list(builder, mlp, own->router);
     experts_list(builder, mlp, own->expert_list);
     if (config->shared_ffn > 0) {
-        experts_dense_list(builder, mlp, "shared_expert", own->mlp, config->shared_ffn, false);
+        experts_dense_list(builder, mlp, "shared_expert", own->decoder.classes.mlp, config->shared_ffn, false);
         builder_linear(builder, mlp, "shared_expert_gate", 1, config->hidden, false);
     }
 }
 
-static void skeleton_layer(struct skeleton_builder *builder, int parent, int64_t number, const struct mixture_type *own)
+static void feed_list(struct skeleton_builder *builder, int layer, int64_t number, const struct decoder_type *type)
 {
-    const struct config *config = builder->config;
-    int layer = builder_element(builder, parent, number, own->layer);
-    builder_keep_whole(builder, layer);
-    skeleton_attention(builder, layer, own);
-    if (experts_in_layer(config, number)) {
-        skeleton_experts(builder, layer, own);
+    if (experts_in_layer(builder->config, number)) {
+        skeleton_experts(builder, layer, (const struct mixture_type *)type);
     } else {
-        experts_dense_list(builder, layer, "mlp", own->mlp, config->ffn, false);
+        decoder_gated_list(builder, layer, number, type);
     }
-    builder_rms_norm(builder, layer, "input_layernorm", own->norm, config->hidden);
-    builder_rms_norm(builder, layer, "post_attention_layernorm", own->norm, config->hidden);
 }
 
-static void mixture_skeleton(struct skeleton_builder *builder, enum head head)
+static void layer_list(struct skeleton_builder *builder, int layers, int64_t number, const struct decoder_type *type)
 {
-    const struct config *config = builder->config;
-    const struct mixture_type *own = mixture_type_of(config);
-    bool lm = head == HEAD_LM;
-    int root = lm ? builder_module(builder, -1, "", own->head) : -1;
-    int model = builder_module(builder, root, lm ? "model" : "", own->model);
-    int words = builder_embedding(builder, model, "embed_tokens", config->vocab, config->hidden);
-    int layers = builder_module(builder, model, "layers", "ModuleList");
-    for (int64_t i = 0; i < config->layers; i++) {
-        skeleton_layer(builder, layers, i, own);
-    }
-    builder_rms_norm(builder, model, "norm", own->norm, config->hidden);
-    builder_module(builder, model, "rotary_emb", own->rotary);
-    rotary_buffers(builder, "", config->rotary_dim, config->rope_theta);
-    if (lm) {
-        int weight = builder_linear(builder, root, "lm_head", config->vocab, config->hidden, false);
-        builder_tie(builder, config->tied_head ? weight : -1, words);
-    }
+    decoder_part_list *const parts[] = {decoder_attention_list, feed_list};
+    decoder_layer_list(builder, layers, number, type, parts);
 }
 
 /* -- the forward pass */
@@ -258,12 +202,12 @@ static struct value *route(const struct forward_layer *layer, struct value *rows
 {
     const struct forward *f = layer->forward;
     struct tape *tape = f->tape;
-    bool mixtral = mixture_type_of(f->config) == &types[0];
+    bool casts = mixture_type_of(f->config)->casts_scores;
     struct module_visit visit = layer_enter(layer, "mlp.gate");
     rows = module_argument(f, visit, rows);
     struct value *logits = tape_linear(tape, rows, forward_tensor(f, "%s.mlp.gate.weight", layer->prefix), NULL);
-    struct value *scores = mixtral ? tape_cast(tape, logits, DTYPE_FLOAT32) : NULL; /* .float(), else dtype= */
-    struct value *probabilities = tape_softmax(tape, mixtral ? scores : logits, true);
+    struct value *scores = casts ? tape_cast(tape, logits, DTYPE_FLOAT32) : NULL;
+    struct value *probabilities = tape_softmax(tape, casts ? scores : logits, true);
     tape_drop(tape, scores);
     struct value *weights = tape_top_k(tape, probabilities, f->config->active_experts, ids);
     if (f->config->normalizes_routing) {
@@ -271,7 +215,7 @@ static struct value *route(const struct forward_layer *layer, struct value *rows
         value_rebind(tape, &weights, tape_divide_(tape, weights, sum));
         tape_drop(tape, sum);
     }
-    if (!mixtral) {
+    if (!casts) {
         value_rebind(tape, &weights, tape_cast(tape, weights, value_dtype(logits)));
     }
     tape_drop(tape, probabilities);
@@ -314,43 +258,32 @@ static struct value *mixture(const struct forward_layer *layer, struct value *hi
     return module_leave(f, visit, tape_frame_close(tape, frame, tape_reshape(tape, made, 3, size)));
 }
 
-static struct value *mixture_layer(struct tape *tape, const void *context, struct value *input)
+static struct value *feed(const struct forward_layer *layer, struct value *hidden)
 {
-    const struct forward_layer *layer = context;
     bool sparse = experts_in_layer(layer->forward->config, layer->index);
-    int frame = tape_frame_open(tape);
-    struct value *hidden = layer_rms_norm(layer, "input_layernorm", input);
-    struct value *attended = decoder_attention(layer, hidden);
-    tape_drop(tape, hidden);
-    hidden = tape_add(tape, input, attended);
-    tape_drop(tape, attended);
-    struct value *residual = hidden;
-    hidden = layer_rms_norm(layer, "post_attention_layernorm", residual);
-    value_rebind(tape, &hidden, sparse ? mixture(layer, hidden) : decoder_gated_feed_forward(layer, hidden));
-    value_rebind(tape, &hidden, tape_add(tape, residual, hidden));
-    return tape_frame_close(tape, frame, hidden);
+    return (sparse ? mixture : decoder_gated_feed_forward)(layer, hidden);
 }
 
-static struct value *mixture_model(const struct forward *f, const char *root)
+static struct value *mixture_layer(struct tape *tape, const void *layer, struct value *input)
 {
-    int frame = tape_frame_open(f->tape);
-    char path[64];
-    snprintf(path, sizeof path, "%sembed_tokens", root);
-    struct value *hidden = forward_words(f, path, f->config->pad_token);
-    /* Over a static cache generate() makes the masks, and only those that a layer reads. */
+    (void)tape;
+    return decoder_layer(layer, input, decoder_attention, feed);
+}
+
+/* Over a static cache generate() makes the masks, and only those that a layer reads. */
+static enum decoder_masks mixture_masks(const struct forward *f)
+{
     bool by_generate = f->cache != NULL && f->cache->kind == CACHE_STATIC;
-    enum decoder_masks masks = f->config->masks_windows && !by_generate ? DECODER_MASKS_BOTH : DECODER_MASKS_ONE;
-    struct decoder_tables tables = decoder_tables_make(f, masks, hidden);
-    decoder_rotary_make(f, &tables, DECODER_KINDS_ALL, root, "rotary_emb.inv_freq", hidden);
-    hidden = decoder_layers(f, mixture_layer, &tables, root, hidden);
-    snprintf(path, sizeof path, "%snorm", root);
-    return tape_frame_close(f->tape, frame, forward_rms_norm(f, path, hidden));
+    return f->config->masks_windows && !by_generate ? DECODER_MASKS_BOTH : DECODER_MASKS_ONE;
 }
 
-static struct value *mixture_forward(const struct forward *f)
-{
-    return decoder_forward(f, mixture_model, "model.");
-}
+static const struct decoder mixtures = {
+    .names = DECODER_NAMES_LLAMA,
+    .types = DECODER_TYPES(types),
+    .layer_list = layer_list,
+    .layer = mixture_layer,
+    .masks = mixture_masks,
+};
 
 static const char *const mixtral_types[] = {"mixtral", NULL};
 static const char *const qwen_types[] = {"qwen2_moe", "qwen3_moe", NULL};
@@ -363,8 +296,9 @@ const struct family family_mixtral = {
     .generates = true,
     .lora_targets = lora_targets,
     .read = mixture_read,
-    .skeleton = mixture_skeleton,
-    .forward = mixture_forward,
+    .decoder = &mixtures,
+    .skeleton = decoder_skeleton,
+    .forward = decoder_forward,
 };
 
 const struct family family_qwen_moe = {
@@ -373,6 +307,7 @@ const struct family family_qwen_moe = {
     .has_attention = true,
     .generates = true,
     .read = mixture_read,
-    .skeleton = mixture_skeleton,
-    .forward = mixture_forward,
+    .decoder = &mixtures,
+    .skeleton = decoder_skeleton,
+    .forward = decoder_forward,
 };

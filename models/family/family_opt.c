@@ -9,7 +9,8 @@
 #include <stdio.h>
 
 #include "models/config/config_part.h"
-#include "models/forward/forward.h"
+#include "models/forward/decoder.h"
+#include "models/forward/decoder_skeleton.h"
 #include "models/forward/module_visit.h"
 #include "models/skeleton/skeleton_builder.h"
 
@@ -96,15 +97,11 @@ static int skeleton_decoder(struct skeleton_builder *builder, int model)
 
 static void opt_skeleton(struct skeleton_builder *builder, enum head head)
 {
-    const struct config *config = builder->config;
     bool lm = head == HEAD_LM;
     int root = lm ? builder_module(builder, -1, "", "OPTForCausalLM") : -1;
     int model = builder_module(builder, root, lm ? "model" : "", "OPTModel");
     int words = skeleton_decoder(builder, model);
-    if (lm) {
-        int weight = builder_linear(builder, root, "lm_head", config->vocab, config->word_width, false);
-        builder_tie(builder, config->tied_head ? weight : -1, words);
-    }
+    decoder_head_list(builder, root, builder->config->word_width, words);
 }
 
 /* -- the forward pass */
@@ -277,19 +274,11 @@ static struct value *model(const struct forward *f, const char *root)
     return module_run(f, path, decoder, root);
 }
 
-static struct value *opt_forward(const struct forward *f)
-{
-    if (f->skeleton->head == HEAD_BARE) {
-        return model(f, "");
-    }
-    int frame = tape_frame_open(f->tape);
-    struct value *hidden = module_run(f, "model", model, "model.");
-    struct value *logits = forward_linear(f, "lm_head", forward_rows(f, hidden));
-    if (f->labels == NULL) {
-        return tape_frame_close(f->tape, frame, logits);
-    }
-    return tape_frame_close(f->tape, frame, forward_language_loss(f, logits, true));
-}
+static const struct decoder opt = {
+    .names = {.inside = "model"},
+    .layer = opt_layer,
+    .model = model,
+};
 
 static const char *const model_types[] = {"opt", NULL};
 static const char *const lora_targets[] = {"q_proj", "v_proj", NULL};
@@ -303,5 +292,6 @@ const struct family family_opt = {
     .lora_targets = lora_targets,
     .read = opt_read,
     .skeleton = opt_skeleton,
-    .forward = opt_forward,
+    .decoder = &opt,
+    .forward = decoder_forward,
 };

@@ -7,12 +7,24 @@
 #include "models/family/family_table.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "models/config/config_part.h"
 #include "models/forward/decoder.h"
+#include "models/forward/decoder_skeleton.h"
 #include "models/forward/rotary.h"
+
+static const struct decoder_type types[] = {
+    {.model_type = "phi3",
+     .classes = DECODER_CLASSES("Phi3"),
+     .sizes = {.vocab = 32064,
+               .hidden = 3072,
+               .layers = 32,
+               .heads = 32,
+               .ffn = 8192,
+               .positions = 4096,
+               .head_dim_null = FIELD_NULL_REFUSED}},
+};
 
 /* -- the configuration */
 
@@ -37,25 +49,8 @@ static bool phi3_tables_follow(struct field_reader *reader)
 
 static void phi3_read(struct field_reader *reader, struct config *config)
 {
-    static const struct integer_field integers[] = {
-        {"vocab_size", NULL, CONFIG_OFFSET(vocab), 32064, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
-        {"hidden_size", NULL, CONFIG_OFFSET(hidden), 3072, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
-        {"num_hidden_layers", NULL, CONFIG_OFFSET(layers), 32, FIELD_NULL_REFUSED, CONFIG_LAYERS_MAXIMUM},
-        {"num_attention_heads", NULL, CONFIG_OFFSET(heads), 32, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
-        {"num_key_value_heads", NULL, CONFIG_OFFSET(kv_heads), 0, 0, CONFIG_COUNT_MAXIMUM},
-        {"intermediate_size", NULL, CONFIG_OFFSET(ffn), 8192, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
-        {"max_position_embeddings", NULL, CONFIG_OFFSET(positions), 4096, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
-        {"head_dim", NULL, CONFIG_OFFSET(head_dim), 0, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
-    };
-    field_integers(reader, integers, sizeof integers / sizeof integers[0], config);
-    if (config->head_dim == 0) {
-        config_heads_check(reader, "num_attention_heads", config);
-    }
-    config->kv_heads = config->kv_heads > 0 ? config->kv_heads : config->heads;
-    if (config->head_dim == 0 && reader->code == STATUS_OK) {
-        config->head_dim = config->hidden / config->heads;
-    }
-    config_grouped_check(reader, config);
+    decoder_read_sizes(reader, config);
+    decoder_read_heads(reader, config);
     config_rope(reader, config);
     config->rotary_follows = phi3_tables_follow(reader);
     double factor = field_real(reader, "partial_rotary_factor", 0, 1, 1);
@@ -81,49 +76,33 @@ static void phi3_read(struct field_reader *reader, struct config *config)
 
 /* -- the skeleton */
 
-static void skeleton_norm(struct skeleton_builder *builder, int parent, const char *name)
+static void attention_list(struct skeleton_builder *builder, int layer, int64_t number, const struct decoder_type *type)
 {
-    builder_module(builder, parent, name, "Phi3RMSNorm");
-    builder_vector(builder, "weight", (struct initial){.constant = 1}, builder->config->hidden);
-}
-
-static void skeleton_layer(struct skeleton_builder *builder, int parent, int64_t number)
-{
+    (void)number;
     const struct config *config = builder->config;
     int64_t queries = config->heads * config->head_dim; /* config_grouped_check has seen that it fits */
     int64_t keys = config->kv_heads * config->head_dim;
-    int layer = builder_element(builder, parent, number, "Phi3DecoderLayer");
-    builder_keep_whole(builder, layer);
-    int attention = builder_module(builder, layer, "self_attn", "Phi3Attention");
+    int attention = builder_module(builder, layer, "self_attn", type->classes.attention);
     builder_linear(builder, attention, "o_proj", config->hidden, queries, false);
     builder_linear(builder, attention, "qkv_proj", queries + 2 * keys, config->hidden, false);
-    int mlp = builder_module(builder, layer, "mlp", "Phi3MLP");
+}
+
+static void feed_list(struct skeleton_builder *builder, int layer, int64_t number, const struct decoder_type *type)
+{
+    (void)number;
+    const struct config *config = builder->config;
+    int mlp = builder_module(builder, layer, "mlp", type->classes.mlp);
     builder_linear(builder, mlp, "gate_up_proj", 2 * config->ffn, config->hidden, false);
     builder_linear(builder, mlp, "down_proj", config->hidden, config->ffn, false);
     builder_activation(builder, mlp, "activation_fn");
-    skeleton_norm(builder, layer, "input_layernorm");
-    skeleton_norm(builder, layer, "post_attention_layernorm");
-    builder_dropout(builder, layer, "resid_attn_dropout");
-    builder_dropout(builder, layer, "resid_mlp_dropout");
 }
 
-static void phi3_skeleton(struct skeleton_builder *builder, enum head head)
+static void layer_list(struct skeleton_builder *builder, int layers, int64_t number, const struct decoder_type *type)
 {
-    const struct config *config = builder->config;
-    int root = head == HEAD_LM ? builder_module(builder, -1, "", "Phi3ForCausalLM") : -1;
-    int model = builder_module(builder, root, head == HEAD_LM ? "model" : "", "Phi3Model");
-    int words = builder_embedding(builder, model, "embed_tokens", config->vocab, config->hidden);
-    int layers = builder_module(builder, model, "layers", "ModuleList");
-    for (int64_t i = 0; i < config->layers; i++) {
-        skeleton_layer(builder, layers, i);
-    }
-    skeleton_norm(builder, model, "norm");
-    builder_module(builder, model, "rotary_emb", "Phi3RotaryEmbedding");
-    rotary_buffers(builder, "", config->rotary_dim, config->rope_theta);
-    if (head == HEAD_LM) {
-        int weight = builder_linear(builder, root, "lm_head", config->vocab, config->hidden, false);
-        builder_tie(builder, config->tied_head ? weight : -1, words);
-    }
+    decoder_part_list *const parts[] = {attention_list, feed_list};
+    int layer = decoder_layer_list(builder, layers, number, type, parts);
+    builder_dropout(builder, layer, "resid_attn_dropout");
+    builder_dropout(builder, layer, "resid_mlp_dropout");
 }
 
 /* -- the forward pass */
@@ -183,43 +162,18 @@ static struct value *feed_forward(const struct forward_layer *layer, struct valu
     return out;
 }
 
-static struct value *phi3_layer(struct tape *tape, const void *context, struct value *input)
+static struct value *phi3_layer(struct tape *tape, const void *layer, struct value *input)
 {
-    const struct forward_layer *layer = context;
-    double dropout = layer->forward->config->hidden_dropout;
-    int frame = tape_frame_open(tape);
-    struct value *hidden = layer_rms_norm(layer, "input_layernorm", input);
-    value_rebind(tape, &hidden, attention(layer, hidden));
-    struct value *dropped = tape_dropout(tape, hidden, dropout);
-    struct value *residual = tape_add(tape, input, dropped);
-    if (dropped != hidden) {
-        tape_drop(tape, dropped);
-    }
-    tape_drop(tape, hidden);
-    hidden = layer_rms_norm(layer, "post_attention_layernorm", residual);
-    value_rebind(tape, &hidden, feed_forward(layer, hidden));
-    dropped = tape_dropout(tape, hidden, dropout);
-    return tape_frame_close(tape, frame, tape_add(tape, residual, dropped));
+    (void)tape;
+    return decoder_layer(layer, input, attention, feed_forward);
 }
 
-static struct value *decoder(const struct forward *f, const char *root)
-{
-    struct tape *tape = f->tape;
-    int frame = tape_frame_open(tape);
-    char path[64];
-    snprintf(path, sizeof path, "%sembed_tokens", root);
-    struct value *hidden = forward_words(f, path, f->config->pad_token);
-    struct decoder_tables tables = decoder_tables_make(f, DECODER_MASKS_ONE, hidden);
-    decoder_rotary_make(f, &tables, DECODER_KINDS_ALL, root, "rotary_emb.inv_freq", hidden);
-    hidden = decoder_layers(f, phi3_layer, &tables, root, hidden);
-    snprintf(path, sizeof path, "%snorm", root);
-    return tape_frame_close(tape, frame, forward_rms_norm(f, path, hidden));
-}
-
-static struct value *phi3_forward(const struct forward *f)
-{
-    return decoder_forward(f, decoder, "model.");
-}
+static const struct decoder phi3 = {
+    .names = DECODER_NAMES_LLAMA,
+    .types = DECODER_TYPES(types),
+    .layer_list = layer_list,
+    .layer = phi3_layer,
+};
 
 static const char *const model_types[] = {"phi3", NULL};
 
@@ -229,6 +183,7 @@ const struct family family_phi3 = {
     .has_attention = true,
     .generates = true,
     .read = phi3_read,
-    .skeleton = phi3_skeleton,
-    .forward = phi3_forward,
+    .decoder = &phi3,
+    .skeleton = decoder_skeleton,
+    .forward = decoder_forward,
 };

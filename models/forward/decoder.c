@@ -1,11 +1,10 @@
-/* Decoders with rotary positions: tables, layers, attention's tail, the head. Not here: any one family's layer. */
+/* Decoders: tables, layers, attention, the head. Not here: what one family does in its layers. */
 #include "models/forward/decoder.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "models/forward/module_visit.h"
+#include "models/config/family.h"
 #include "models/forward/rotary.h"
 
 bool decoder_has_layers(const struct config *config, bool windowed)
@@ -47,9 +46,10 @@ void decoder_rotary_make(const struct forward *f, struct decoder_tables *tables,
     }
 }
 
-struct value *decoder_layers(const struct forward *f, tape_block *block, const struct decoder_tables *tables,
-                             const char *root, struct value *input)
+struct value *decoder_layers(const struct forward *f, const struct decoder_tables *tables, const char *root,
+                             struct value *input)
 {
+    const struct decoder *decoder = f->config->family->decoder;
     struct value *hidden = input;
     for (int64_t i = 0; i < f->config->layers; i++) {
         int kind = config_layer_slides(f->config, i) ? 1 : 0;
@@ -59,15 +59,74 @@ struct value *decoder_layers(const struct forward *f, tape_block *block, const s
                                       .sine = tables->sines[kind],
                                       .positions = tables->positions,
                                       .index = i};
-        snprintf(layer.prefix, sizeof layer.prefix, "%slayers.%lld", root, (long long)i);
+        snprintf(layer.prefix, sizeof layer.prefix, "%s%s.%lld", root, decoder->names.layers, (long long)i);
         struct value *held[] = {layer.mask, layer.cosine, layer.sine, tables->positions};
-        struct value *next = forward_block(f, block, layer.prefix, &layer, sizeof layer, held, 4, hidden);
+        struct value *next = forward_block(f, decoder->layer, layer.prefix, &layer, sizeof layer, held, 4, hidden);
         if (hidden != input) {
             tape_drop(f->tape, hidden);
         }
         hidden = next;
     }
     return hidden;
+}
+
+/* Where layers with a window have another base, each kind that the model has gets tables of its own. */
+static void rotary_tables(const struct forward *f, struct decoder_tables *tables, const char *root,
+                          struct value *hidden)
+{
+    if (f->config->rope_local_theta == 0) {
+        decoder_rotary_make(f, tables, DECODER_KINDS_ALL, root, "rotary_emb.inv_freq", hidden);
+        return;
+    }
+    if (decoder_has_layers(f->config, false)) {
+        decoder_rotary_make(f, tables, DECODER_KINDS_FULL, root, "rotary_emb.full_attention_inv_freq", hidden);
+    }
+    if (decoder_has_layers(f->config, true)) {
+        decoder_rotary_make(f, tables, DECODER_KINDS_WINDOWED, root, "rotary_emb.sliding_attention_inv_freq", hidden);
+    }
+}
+
+struct value *decoder_body(const struct forward *f, const char *root)
+{
+    const struct decoder *decoder = f->config->family->decoder;
+    struct tape *tape = f->tape;
+    int frame = tape_frame_open(tape);
+    char path[64];
+    snprintf(path, sizeof path, "%s%s", root, decoder->names.words);
+    struct value *words = forward_words(f, path, f->config->pad_token);
+    enum decoder_masks masks = decoder->masks != NULL ? decoder->masks(f) : DECODER_MASKS_ONE;
+    struct decoder_tables tables = decoder_tables_make(f, masks, words);
+    struct value *hidden = decoder->drops_words ? tape_dropout(tape, words, f->config->embedding_dropout) : words;
+    (decoder->turn != NULL ? decoder->turn : rotary_tables)(f, &tables, root, hidden);
+    /* The words (inputs_embeds) keep their name until the model returns. */
+    hidden = decoder_layers(f, &tables, root, hidden);
+    snprintf(path, sizeof path, "%s%s", root, decoder->names.norm);
+    bool rms = decoder_type_of(f->config)->classes.norm != NULL;
+    return tape_frame_close(tape, frame, (rms ? forward_rms_norm : forward_layernorm)(f, path, hidden));
+}
+
+struct value *decoder_layer(const struct forward_layer *layer, struct value *input, decoder_part *attend,
+                            decoder_part *feed)
+{
+    const struct forward *f = layer->forward;
+    struct tape *tape = f->tape;
+    bool behind = f->config->norms_behind;
+    double dropout = f->config->hidden_dropout;
+    int frame = tape_frame_open(tape);
+    struct value *hidden = layer_rms_norm(layer, "input_layernorm", input);
+    value_rebind(tape, &hidden, attend(layer, hidden));
+    if (behind) {
+        value_rebind(tape, &hidden, layer_rms_norm(layer, "post_attention_layernorm", hidden));
+    }
+    value_rebind(tape, &hidden, decoder_dropout_add(f, hidden, input, dropout));
+    struct value *residual = hidden;
+    hidden = layer_rms_norm(layer, behind ? "pre_feedforward_layernorm" : "post_attention_layernorm", residual);
+    value_rebind(tape, &hidden, feed(layer, hidden));
+    if (behind) {
+        value_rebind(tape, &hidden, layer_rms_norm(layer, "post_feedforward_layernorm", hidden));
+    }
+    value_rebind(tape, &hidden, decoder_dropout_add(f, hidden, residual, dropout));
+    return tape_frame_close(tape, frame, hidden);
 }
 
 struct value *decoder_heads(const struct forward_layer *layer, const char *name, struct value *hidden, int64_t heads)
@@ -185,13 +244,20 @@ struct value *decoder_head(const struct forward *f, struct value *hidden)
     return tape_frame_close(f->tape, frame, logits);
 }
 
-struct value *decoder_forward(const struct forward *f, decoder_model *model, const char *root)
+static struct value *model_run(const struct forward *f, const char *root)
+{
+    const struct decoder *decoder = f->config->family->decoder;
+    return (decoder->model != NULL ? decoder->model : decoder_body)(f, root);
+}
+
+struct value *decoder_forward(const struct forward *f)
 {
     if (f->skeleton->head == HEAD_BARE) {
-        return model(f, "");
+        return model_run(f, "");
     }
+    const char *module = f->config->family->decoder->names.inside;
+    char root[64];
+    snprintf(root, sizeof root, "%s.", module);
     int frame = tape_frame_open(f->tape);
-    char module[64];
-    snprintf(module, sizeof module, "%.*s", (int)strcspn(root, "."), root);
-    return tape_frame_close(f->tape, frame, decoder_head(f, module_run(f, module, model, root)));
+    return tape_frame_close(f->tape, frame, decoder_head(f, module_run(f, module, model_run, root)));
 }

@@ -1,19 +1,14 @@
-/* What decoders with rotary positions share (Llama and its kin, Phi-3, Gemma, GPT-NeoX): the tables that all layers
- * read, the way from queries, keys and values to the output of attention, the head. What a layer looks like is the
- * family's. */
+/* Forward passes of decoders: the model with its head, the body that those with rotary positions share (Llama and its
+ * kin, mixtures, Phi-3, DeepSeek, Gemma, GPT-NeoX), their layer, and the ways of attention. */
 #ifndef ASSAY_FORWARD_DECODER_H
 #define ASSAY_FORWARD_DECODER_H
 
-#include "models/forward/forward.h"
-#include "models/forward/module_visit.h"
+#include "models/forward/decoder_type.h"
 
 /* Index 0: of layers that see every key; 1: of those with the sliding window. What a model does not have is NULL. */
 struct decoder_tables {
     struct value *masks[2], *cosines[2], *sines[2], *positions;
 };
-
-/* Which masks a model makes: create_causal_mask, create_sliding_window_causal_mask, or both whatever its layers are. */
-enum decoder_masks { DECODER_MASKS_ONE, DECODER_MASKS_USED, DECODER_MASKS_BOTH };
 
 /* Positions and masks; hidden: the embedded tokens. They belong to the open frame. */
 struct decoder_tables decoder_tables_make(const struct forward *f, enum decoder_masks masks, struct value *hidden);
@@ -25,9 +20,22 @@ void decoder_rotary_make(const struct forward *f, struct decoder_tables *tables,
 /* Whether the model has layers with the sliding window (windowed), or without. */
 bool decoder_has_layers(const struct config *config, bool windowed);
 
-/* The blocks "layers.0", ... below root over input, each with the tables of its kind. input keeps its name. */
-struct value *decoder_layers(const struct forward *f, tape_block *block, const struct decoder_tables *tables,
-                             const char *root, struct value *input);
+/* The layers below root over input, each with the tables of its kind. input keeps its name. */
+struct value *decoder_layers(const struct forward *f, const struct decoder_tables *tables, const char *root,
+                             struct value *input);
+
+/* The last hidden state of the model below root: "" where it is bare, else "model." or the like. Words, masks, rotary
+ * tables, layers, norm, as the family's decoder says. */
+struct value *decoder_body(const struct forward *f, const char *root);
+
+/* Attention or the feed-forward network of a layer, without the norm before it. Eager weights may stay with the open
+ * frame. */
+typedef struct value *decoder_part(const struct forward_layer *layer, struct value *hidden);
+
+/* input + attend(norm(input)), and the same of it with feed; dropout (config->hidden_dropout) before each sum, and where
+ * config->norms_behind a norm. */
+struct value *decoder_layer(const struct forward_layer *layer, struct value *input, decoder_part *attend,
+                            decoder_part *feed);
 
 /* "layer.name" of hidden as heads: [B, heads, S, D]. */
 struct value *decoder_heads(const struct forward_layer *layer, const char *name, struct value *hidden, int64_t heads);
@@ -59,9 +67,7 @@ struct value *decoder_gated_feed_forward(const struct forward_layer *layer, stru
 /* "lm_head", the cap of its logits if any, and the loss where there are labels: what a model with a head returns. */
 struct value *decoder_head(const struct forward *f, struct value *hidden);
 
-/* The last hidden state of the model below root: "" where it is bare, its name in the model with a head else. */
-typedef module_body decoder_model;
-/* The model, and decoder_head where the skeleton has one; root: "model.", "transformer.", ... */
-struct value *decoder_forward(const struct forward *f, decoder_model *model, const char *root);
+/* The model, and decoder_head where the skeleton has one. */
+struct value *decoder_forward(const struct forward *f);
 
 #endif

@@ -84,14 +84,13 @@ struct value *forward_linear_t(const struct forward *forward, const char *prefix
 /* FalconLinear: a @ weight.T and the sum with the bias are two operations; one that is quantised is a linear layer. */
 struct value *forward_linear_apart(const struct forward *forward, const char *prefix, struct value *a);
 struct value *forward_layernorm(const struct forward *forward, const char *prefix, struct value *a);
-/* weight * (x * rsqrt(mean(x^2) + epsilon)), in float32 up to the weight: Llama's. */
+/* weight * (x * rsqrt(mean(x^2) + epsilon)), in float32 up to the weight: Llama's. Where config->shifted_norms the
+ * factor is 1 + weight, and all of it is in float32. */
 struct value *forward_rms_norm(const struct forward *forward, const char *prefix, struct value *a);
 /* The same with another epsilon than that of the configuration. */
 struct value *forward_rms_norm_with(const struct forward *forward, const char *prefix, struct value *a, double epsilon);
 /* weight * (x * rsqrt(mean(x^2) + epsilon)), x promoted by the root alone: T5's. */
 struct value *forward_rms_norm_promoted(const struct forward *forward, const char *prefix, struct value *a);
-/* (1 + weight) * (x * rsqrt(mean(x^2) + epsilon)), all of it in float32: Gemma's. */
-struct value *forward_rms_norm_shifted(const struct forward *forward, const char *prefix, struct value *a);
 /* Rows of "prefix.weight" by their ids. */
 struct value *forward_embedding(const struct forward *forward, const char *prefix, struct value *ids,
                                 int64_t padding_id);
@@ -124,7 +123,6 @@ struct value *layer_linear_apart(const struct forward_layer *layer, const char *
 struct value *layer_layernorm(const struct forward_layer *layer, const char *name, struct value *a);
 struct value *layer_rms_norm(const struct forward_layer *layer, const char *name, struct value *a);
 struct value *layer_rms_norm_promoted(const struct forward_layer *layer, const char *name, struct value *a);
-struct value *layer_rms_norm_shifted(const struct forward_layer *layer, const char *name, struct value *a);
 
 /* -- attention, shared by the families */
 struct attention_form {

@@ -27,9 +27,46 @@ struct value *forward_rms_norm_with(const struct forward *f, const char *path, s
     return module_leave(f, visit, tape_frame_close(tape, frame, result));
 }
 
+/* GemmaRMSNorm._norm: nothing in between has a name. */
+static struct value *normalise(const struct forward *f, struct value *hidden)
+{
+    struct tape *tape = f->tape;
+    int frame = tape_frame_open(tape);
+    struct value *made = tape_power(tape, hidden, 2.0);
+    value_rebind(tape, &made, tape_mean_last(tape, made));
+    value_rebind(tape, &made, tape_add_number(tape, made, f->config->norm_epsilon));
+    value_rebind(tape, &made, tape_reciprocal_root(tape, made));
+    value_rebind(tape, &made, tape_multiply(tape, hidden, made));
+    return tape_frame_close(tape, frame, made);
+}
+
+/* (1 + weight) * (x * rsqrt(mean(x^2) + epsilon)), all of it in float32: GemmaRMSNorm. */
+static struct value *rms_norm_shifted(const struct forward *f, const char *path, struct value *input)
+{
+    struct tape *tape = f->tape;
+    struct module_visit visit = module_enter(f, path);
+    struct value *kept = part_value(f, path, "weight");
+    input = module_argument(f, visit, input);
+    int frame = tape_frame_open(tape);
+    struct value *wide = tape_cast(tape, input, DTYPE_FLOAT32);
+    struct value *output = normalise(f, wide);
+    if (wide != input) {
+        tape_drop(tape, wide);
+    }
+    struct value *weight = tape_cast(tape, kept, DTYPE_FLOAT32);
+    struct value *factor = tape_add_number(tape, weight, 1.0);
+    if (value_dtype(input) != DTYPE_FLOAT32) {
+        tape_drop(tape, weight);
+    }
+    value_rebind(tape, &output, tape_multiply(tape, output, factor));
+    tape_drop(tape, factor);
+    return module_leave(f, visit, tape_frame_close(tape, frame, tape_cast(tape, output, value_dtype(input))));
+}
+
 struct value *forward_rms_norm(const struct forward *f, const char *path, struct value *input)
 {
-    return forward_rms_norm_with(f, path, input, f->config->norm_epsilon);
+    return f->config->shifted_norms ? rms_norm_shifted(f, path, input)
+                                    : forward_rms_norm_with(f, path, input, f->config->norm_epsilon);
 }
 
 struct value *forward_rms_norm_promoted(const struct forward *f, const char *path, struct value *input)
@@ -54,41 +91,6 @@ struct value *forward_rms_norm_promoted(const struct forward *f, const char *pat
     return module_leave(f, visit, tape_frame_close(tape, frame, tape_multiply(tape, weight, hidden)));
 }
 
-/* GemmaRMSNorm._norm: nothing in between has a name. */
-static struct value *normalise(const struct forward *f, struct value *hidden)
-{
-    struct tape *tape = f->tape;
-    int frame = tape_frame_open(tape);
-    struct value *made = tape_power(tape, hidden, 2.0);
-    value_rebind(tape, &made, tape_mean_last(tape, made));
-    value_rebind(tape, &made, tape_add_number(tape, made, f->config->norm_epsilon));
-    value_rebind(tape, &made, tape_reciprocal_root(tape, made));
-    value_rebind(tape, &made, tape_multiply(tape, hidden, made));
-    return tape_frame_close(tape, frame, made);
-}
-
-struct value *forward_rms_norm_shifted(const struct forward *f, const char *path, struct value *input)
-{
-    struct tape *tape = f->tape;
-    struct module_visit visit = module_enter(f, path);
-    struct value *kept = part_value(f, path, "weight");
-    input = module_argument(f, visit, input);
-    int frame = tape_frame_open(tape);
-    struct value *wide = tape_cast(tape, input, DTYPE_FLOAT32);
-    struct value *output = normalise(f, wide);
-    if (wide != input) {
-        tape_drop(tape, wide);
-    }
-    struct value *weight = tape_cast(tape, kept, DTYPE_FLOAT32);
-    struct value *factor = tape_add_number(tape, weight, 1.0);
-    if (value_dtype(input) != DTYPE_FLOAT32) {
-        tape_drop(tape, weight);
-    }
-    value_rebind(tape, &output, tape_multiply(tape, output, factor));
-    tape_drop(tape, factor);
-    return module_leave(f, visit, tape_frame_close(tape, frame, tape_cast(tape, output, value_dtype(input))));
-}
-
 struct value *layer_rms_norm(const struct forward_layer *layer, const char *name, struct value *a)
 {
     char path[FORWARD_PATH_BYTES];
@@ -101,11 +103,4 @@ struct value *layer_rms_norm_promoted(const struct forward_layer *layer, const c
     char path[FORWARD_PATH_BYTES];
     path_join(path, layer->prefix, name);
     return forward_rms_norm_promoted(layer->forward, path, a);
-}
-
-struct value *layer_rms_norm_shifted(const struct forward_layer *layer, const char *name, struct value *a)
-{
-    char path[FORWARD_PATH_BYTES];
-    path_join(path, layer->prefix, name);
-    return forward_rms_norm_shifted(layer->forward, path, a);
 }

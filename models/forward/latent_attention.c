@@ -35,10 +35,9 @@ static void circle_make(const struct forward *f, struct decoder_tables *tables, 
     tape_gradients(tape, gradients);
 }
 
-void latent_tables_make(const struct forward *f, bool complex, struct decoder_tables *tables, const char *root,
-                        struct value *hidden)
+void latent_tables_make(const struct forward *f, struct decoder_tables *tables, const char *root, struct value *hidden)
 {
-    if (complex) {
+    if (f->config->rope_complex) {
         circle_make(f, tables, root, hidden);
     } else {
         decoder_rotary_make(f, tables, DECODER_KINDS_FULL, root, "rotary_emb.inv_freq", hidden);

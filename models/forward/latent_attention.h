@@ -10,10 +10,9 @@
 
 #include "models/forward/decoder.h"
 
-/* The rotary tables of all layers, from "rotary_emb.inv_freq" below root: of V2 (complex) one table of numbers on the
- * circle, [1 or B, 1, S, rotary_dim / 2, 2] in the place of the cosines; else cosines and sines. */
-void latent_tables_make(const struct forward *f, bool complex, struct decoder_tables *tables, const char *root,
-                        struct value *hidden);
+/* The rotary tables of all layers, from "rotary_emb.inv_freq" below root: where config->rope_complex (V2) one table of
+ * numbers on the circle, [1 or B, 1, S, rotary_dim / 2, 2] in the place of the cosines; else cosines and sines. */
+void latent_tables_make(const struct forward *f, struct decoder_tables *tables, const char *root, struct value *hidden);
 
 /* "layer.self_attn" of hidden. Eager weights stay with the open frame. */
 struct value *latent_attention(const struct forward_layer *layer, struct value *hidden);

@@ -222,7 +222,7 @@ void builder_rms_norm(struct skeleton_builder *builder, int parent, const char *
                       int64_t size)
 {
     builder_module(builder, parent, name, class_name);
-    builder_vector(builder, "weight", (struct initial){.constant = 1}, size);
+    builder_vector(builder, "weight", (struct initial){.constant = builder->config->shifted_norms ? 0 : 1}, size);
 }
 
 void builder_layernorm(struct skeleton_builder *builder, int parent, const char *name)
