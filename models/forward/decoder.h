@@ -32,8 +32,8 @@ struct value *decoder_body(const struct forward *f, const char *root);
  * frame. */
 typedef struct value *decoder_part(const struct forward_layer *layer, struct value *hidden);
 
-/* input + attend(norm(input)), and the same of it with feed; dropout (config->hidden_dropout) before each sum, and where
- * config->norms_behind a norm. */
+/* input + attend(norm(input)), and the same of that with feed. Dropout (config->hidden_dropout) comes before each sum,
+ * and before the dropout a norm if config->norms_behind. */
 struct value *decoder_layer(const struct forward_layer *layer, struct value *input, decoder_part *attend,
                             decoder_part *feed);
 

@@ -38,8 +38,8 @@ struct decoder_type {
     struct decoder_sizes sizes;
 };
 
-/* Which masks a model makes: create_causal_mask or create_sliding_window_causal_mask as its layers need (ONE: layers are
- * all alike), each of the two that a layer uses, or both whatever its layers are. */
+/* Which masks a model makes. ONE: create_causal_mask, or create_sliding_window_causal_mask if its layers have a window;
+ * USED: each of the two that a layer uses; BOTH: both, whatever its layers are. */
 enum decoder_masks { DECODER_MASKS_ONE, DECODER_MASKS_USED, DECODER_MASKS_BOTH };
 
 struct decoder_tables;

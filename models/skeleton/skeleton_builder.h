@@ -76,7 +76,7 @@ int builder_linear(struct skeleton_builder *builder, int parent, const char *nam
                    bool bias);
 int builder_embedding(struct skeleton_builder *builder, int parent, const char *name, int64_t rows, int64_t columns);
 void builder_layernorm(struct skeleton_builder *builder, int parent, const char *name);
-/* weight [size], which starts at 1, or at 0 where 1 is added to it; each family of Llama's kin has a class of its own. */
+/* weight [size], which starts at 1, or at 0 if the norm adds 1 to it. Each family of the kin of Llama has its class. */
 void builder_rms_norm(struct skeleton_builder *builder, int parent, const char *name, const char *class_name,
                       int64_t size);
 
