@@ -23,12 +23,12 @@
 #include "tests/support/modelled.h"
 
 enum { CASES_MAXIMUM = 4096, EXCEPTIONS_MAXIMUM = 512, NAMES_SHOWN = 6 };
-enum { LEVEL_ALLOCATED, LEVEL_RESERVED, LEVEL_COUNT };
+enum { TRUTH_ALLOCATED, TRUTH_RESERVED, TRUTH_COUNT };
 
 static const struct {
     const char *name, *key;
     double median_maximum, worst_maximum; /* worst 0: not judged */
-} levels[LEVEL_COUNT] = {{"allocated", "allocated_bytes_peak", 0.005, 0.02},
+} levels[TRUTH_COUNT] = {{"allocated", "allocated_bytes_peak", 0.005, 0.02},
                          {"reserved", "reserved_bytes_peak", 0.02, 0}};
 
 /* The highest of all stages, counted over the cases; equal.txt has how many are PyTorch's to the byte. */
@@ -52,8 +52,8 @@ struct truth_check {
     int exception_count;
     const char *ids[CASES_MAXIMUM]; /* of the cases that were seen */
     int id_count;
-    struct gap *gaps[STAGE_COUNT][LEVEL_COUNT]; /* in the order of the cases; PyTorch's are the base */
-    int gap_count[STAGE_COUNT][LEVEL_COUNT];
+    struct gap *gaps[STAGE_COUNT][TRUTH_COUNT]; /* in the order of the cases; PyTorch's are the base */
+    int gap_count[STAGE_COUNT][TRUTH_COUNT];
     int equal_count[PEAK_COUNT];
 };
 
@@ -160,7 +160,7 @@ static void gap_judge(struct truth_check *check, const struct gap *gap, enum sta
 
 static int64_t ours_of(const struct replay_stage *stage, int level)
 {
-    return level == LEVEL_ALLOCATED ? stage->allocated_bytes_peak : stage->reserved_bytes_peak;
+    return level == TRUTH_ALLOCATED ? stage->allocated_bytes_peak : stage->reserved_bytes_peak;
 }
 
 static void equal_count(struct truth_check *check, const struct json *stages, const struct replay_result *result)
@@ -190,7 +190,7 @@ static int stages_compare(struct truth_check *check, const struct json *line, co
             fault_add(check, "%s: PyTorch has a stage %s, which is not predicted", id, stage_name((enum stage)stage));
             continue;
         }
-        for (int level = 0; level < LEVEL_COUNT; level++) {
+        for (int level = 0; level < TRUTH_COUNT; level++) {
             struct gap gap = {id, json_integer_or(json_get(theirs, levels[level].key), -1),
                               ours_of(&result.stages[stage], level)};
             if (gap.base_bytes >= 0) {
@@ -344,7 +344,7 @@ static void files_take(struct truth_check *check, const char *folder, const char
 static void medians_judge(struct truth_check *check)
 {
     for (int stage = 0; stage < STAGE_COUNT; stage++) {
-        for (int level = 0; level < LEVEL_COUNT; level++) {
+        for (int level = 0; level < TRUTH_COUNT; level++) {
             struct gap_summary summary;
             struct status error = {0};
             const char *name = stage_name((enum stage)stage);
@@ -409,7 +409,7 @@ struct truth_outcome truth_folder_check(const char *folder)
     struct truth_check *check = calloc(1, sizeof *check);
     assert_non_null(check);
     for (int stage = 0; stage < STAGE_COUNT; stage++) {
-        for (int level = 0; level < LEVEL_COUNT; level++) {
+        for (int level = 0; level < TRUTH_COUNT; level++) {
             check->gaps[stage][level] = arena_alloc(&check->arena, CASES_MAXIMUM * sizeof(struct gap));
             assert_non_null(check->gaps[stage][level]);
         }
