@@ -9,7 +9,7 @@
 #include <strings.h>
 
 static const struct {
-    enum workload_field field;
+    enum case_field field;
     const char *alias, *name;
 } rows[] = {
     {FIELD_MODE, "loading", "load"},
@@ -88,7 +88,7 @@ static const struct {
 
 /* Words that people know and that name no one value: what they mean is not modelled, or may be two. */
 static const struct {
-    enum workload_field field;
+    enum case_field field;
     const char *word, *remedy;
 } refused[] = {
     {FIELD_PRECISION, "amp", "it may be two precisions; write amp-float16 or amp-bfloat16"},
@@ -115,7 +115,7 @@ static bool same(const char *a, const char *b)
     return *a == *b;
 }
 
-const char *workload_word_remedy(enum workload_field field, const char *text)
+const char *workload_word_remedy(enum case_field field, const char *text)
 {
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         if (refused[i].field == field && same(refused[i].word, text)) {
@@ -125,15 +125,12 @@ const char *workload_word_remedy(enum workload_field field, const char *text)
     return NULL;
 }
 
-const char *workload_alias(enum workload_field field, const char *text)
+const char *workload_alias(enum case_field field, const char *text)
 {
     const char *bare = strncasecmp(text, "torch.", 6) == 0 ? text + 6 : text;
-    if (workload_field_kind(field) == FIELD_KIND_COUNT || workload_field_kind(field) == FIELD_KIND_TEXT) {
-        return text;
-    }
-    for (int64_t value = 0; workload_field_name(field, value) != NULL; value++) {
-        if (same(workload_field_name(field, value), bare)) {
-            return workload_field_name(field, value);
+    for (int64_t value = 0; case_field_word(field, value) != NULL; value++) {
+        if (same(case_field_word(field, value), bare)) {
+            return case_field_word(field, value);
         }
     }
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

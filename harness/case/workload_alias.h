@@ -7,10 +7,10 @@
 
 /* The name of the value of a field that text stands for: "bfloat16" for "bf16", "BF16" and "torch.bfloat16"; case does
  * not count, and '_' is '-'. text itself where it is nobody's alias. */
-const char *workload_alias(enum workload_field field, const char *text);
+const char *workload_alias(enum case_field field, const char *text);
 
 /* Of a word that people know and that names no one value: why, and what to write. "sgd" is not modelled, "amp" may be
  * two. NULL: it is no such word. */
-const char *workload_word_remedy(enum workload_field field, const char *text);
+const char *workload_word_remedy(enum case_field field, const char *text);
 
 #endif

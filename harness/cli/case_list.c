@@ -14,9 +14,9 @@ static bool is_list(const char *value)
     return comma != NULL && !is_thousand;
 }
 
-static int option_row(const struct arguments *arguments, enum workload_field field)
+static int option_row(const struct arguments *arguments, enum case_field field)
 {
-    const char *key = workload_field_key(field);
+    const char *key = case_field_key(field);
     for (int i = 0; arguments->command->options[i].name != NULL; i++) {
         const char *name = arguments->command->options[i].name;
         size_t length = 0;
@@ -64,8 +64,8 @@ static enum status_code axis_add(struct case_list *list, int row, const char *te
 enum status_code case_list_make(const struct arguments *arguments, struct case_list *list, struct status *error)
 {
     *list = (struct case_list){.arguments = arguments, .count = 1};
-    for (int field = 0; field < FIELD_COUNT; field++) {
-        int row = option_row(arguments, (enum workload_field)field);
+    for (int field = FIELD_MODE; field < FIELD_COUNT; field++) {
+        int row = option_row(arguments, (enum case_field)field);
         const char *value = row >= 0 ? arguments->values[row] : NULL;
         if (value == NULL || !is_list(value)) {
             continue;

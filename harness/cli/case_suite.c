@@ -24,14 +24,14 @@ static enum status_code options_write(const struct arguments *arguments, struct 
         text_append(yaml, *byte == '\'' ? "''" : (const char[]){*byte, '\0'});
     }
     text_append(yaml, "'\n");
-    for (int field = 0; field < FIELD_COUNT; field++) {
-        const char *key = workload_field_key((enum workload_field)field), *value = arguments_value(arguments, key);
+    for (int field = FIELD_MODE; field < FIELD_COUNT; field++) {
+        const char *key = case_field_key((enum case_field)field), *value = arguments_value(arguments, key);
         if (value == NULL) {
             continue;
         }
         if (!is_plain(value)) {
             return status_set(error, STATUS_INVALID, "plan: %s: '%s' is no value, and no list of values with commas",
-                              workload_key_words(error, (enum workload_field)field).text, value);
+                              workload_key_words(error, (enum case_field)field).text, value);
         }
         bool is_list = strchr(value, ',') != NULL;
         text_format(yaml, "    %s: %s%s%s\n", key, is_list ? "[" : "", value, is_list ? "]" : "");

@@ -174,9 +174,9 @@ static enum status_code batch_attempt(void *context, int64_t batch, struct json 
     return attempts_measure(command->attempts, &command->case_, line, error);
 }
 
-static void look_show(void *context, enum workload_field field, int64_t size)
+static void look_show(void *context, enum case_field field, int64_t size)
 {
-    question_progress_show(context, "%s %" PRId64 " is replayed", workload_field_key(field), size);
+    question_progress_show(context, "%s %" PRId64 " is replayed", case_field_key(field), size);
 }
 
 /* A host without a bound has what it has free now. */
@@ -336,7 +336,7 @@ static enum status_code heading_print(struct batch_command *command, struct stat
 {
     struct text text = {0}, id = {0};
     struct identity identity = command->question.identity;
-    identity.axes &= ~(1U << AXIS_BATCH);
+    identity.fields &= ~(1U << FIELD_BATCH);
     identity_id(&identity, &id);
     const char *device = arguments_value(command->arguments, "device"), *memory = command->question.memory_typed;
     text_format(&text, "%s on %s%s%s, %s from batch %" PRId64 "\n\n", text_string(&id),

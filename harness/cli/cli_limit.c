@@ -21,15 +21,15 @@ static const struct option_row options[] = {
     {NULL, OPTION_FLAG, NULL, NULL},
 };
 
-static enum status_code field_read(const struct arguments *arguments, enum workload_field *field, struct status *error)
+static enum status_code field_read(const struct arguments *arguments, enum case_field *field, struct status *error)
 {
-    static const enum workload_field fields[] = {FIELD_BATCH, FIELD_SEQ, FIELD_NEW_TOKENS};
+    static const enum case_field fields[] = {FIELD_BATCH, FIELD_SEQ, FIELD_NEW_TOKENS};
     const char *of = arguments_value(arguments, "of");
     if (of == NULL) {
         return status_set(error, STATUS_INVALID, "limit: it is not said of what; add --of batch, seq or new_tokens");
     }
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        const char *key = workload_field_key(fields[i]);
+        const char *key = case_field_key(fields[i]);
         if (name_distance(of, key) == 0) { /* in any case, with '-' or '_' */
             *field = fields[i];
             return arguments_value(arguments, key) == NULL
@@ -37,8 +37,7 @@ static enum status_code field_read(const struct arguments *arguments, enum workl
                        : status_set(error, STATUS_INVALID, "limit: --%s is what is looked for; leave it out", of);
         }
     }
-    const char *const keys[] = {workload_field_key(fields[0]), workload_field_key(fields[1]),
-                                workload_field_key(fields[2]), NULL};
+    const char *const keys[] = {case_field_key(fields[0]), case_field_key(fields[1]), case_field_key(fields[2]), NULL};
     const char *near[NAMES_MEANT_MAXIMUM];
     struct text meant = {0};
     names_meant_append(near, names_meant(of, keys, near), "", "", &meant);
@@ -55,7 +54,7 @@ static void next_lines(const struct limit *limit, struct text *text)
 {
     const struct trial *trial = &limit->next_trial;
     char wanted[SIZE_TEXT_BYTES], held[SIZE_TEXT_BYTES];
-    const char *key = workload_field_key(limit->field);
+    const char *key = case_field_key(limit->field);
     if (!limit->next_exists) {
         text_format(text, "bounded by %s, not by memory: %s\n", limit->is_own_bound ? "this program" : "the model",
                     limit->reason);
@@ -89,7 +88,7 @@ static void next_lines(const struct limit *limit, struct text *text)
 static void limit_lines(const struct question_case *question, const struct limit *limit, int64_t bytes,
                         struct text *text)
 {
-    const char *key = workload_field_key(limit->field);
+    const char *key = case_field_key(limit->field);
     char label[64];
     question_case_heading(question, text);
     question_memory_lines(question, text);
@@ -135,7 +134,7 @@ static struct json *limit_json(const struct question_case *question, const struc
     bool found = limit->size > 0, sized = limit->next_exists && limit->next_is_sized;
     struct json *object = json_object_new();
     bool made = question_case_set(question, object) &&
-                json_set(object, "of", json_string_new(workload_field_key(limit->field))) &&
+                json_set(object, "of", json_string_new(case_field_key(limit->field))) &&
                 json_set(object, "segment_bytes", json_integer_new(bytes)) &&
                 json_set(object, "limit", found ? json_integer_new(limit->size) : json_null_new()) &&
                 json_set(object, "bounded_by", json_string_new(bound_word(limit))) &&
@@ -149,15 +148,15 @@ static struct json *limit_json(const struct question_case *question, const struc
     return json_made(object, made);
 }
 
-static void look_show(void *context, enum workload_field field, int64_t size)
+static void look_show(void *context, enum case_field field, int64_t size)
 {
-    question_progress_show(context, "%s %" PRId64 " is replayed", workload_field_key(field), size);
+    question_progress_show(context, "%s %" PRId64 " is replayed", case_field_key(field), size);
 }
 
 static enum status_code limit_print(const struct arguments *arguments, struct question_case *question,
                                     enum exit_code *exit_code, struct status *error)
 {
-    enum workload_field field = FIELD_BATCH;
+    enum case_field field = FIELD_BATCH;
     struct limit limit;
     struct text text = {0};
     int64_t bytes = question_segment_bytes(question);

@@ -38,7 +38,7 @@ enum {
 };
 
 struct axis_range {
-    enum workload_field field;
+    enum case_field field;
     int64_t first, last;
 };
 
@@ -59,7 +59,7 @@ static enum status_code range_read(const char *word, const char *range, struct a
 {
     char first[AXIS_BYTES];
     const char *dots = strstr(range, "..");
-    const char *key = workload_field_key(axis->field);
+    const char *key = case_field_key(axis->field);
     if (dots == NULL || dots == range || dots[2] == '\0') {
         const char *lacks = dots == NULL ? "is no range" : dots == range ? "has no beginning" : "has no end";
         return status_set(error, STATUS_INVALID, "peaks: --over %s %s; write %s=A..B, as in %s=1..64", word, lacks, key,
@@ -89,13 +89,13 @@ static enum status_code range_read(const char *word, const char *range, struct a
 }
 
 /* The field whose key or option the first length characters of word are; false: there is none. */
-static bool field_named(const char *word, size_t length, enum workload_field *field)
+static bool field_named(const char *word, size_t length, enum case_field *field)
 {
-    static const enum workload_field fields[] = {FIELD_BATCH, FIELD_SEQ, FIELD_NEW_TOKENS};
+    static const enum case_field fields[] = {FIELD_BATCH, FIELD_SEQ, FIELD_NEW_TOKENS};
     char name[AXIS_BYTES];
     snprintf(name, sizeof name, "%.*s", (int)length, word);
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        if (name_distance(name, workload_field_key(fields[i])) == 0) { /* in any case, with '-' or '_' */
+        if (name_distance(name, case_field_key(fields[i])) == 0) { /* in any case, with '-' or '_' */
             *field = fields[i];
             return true;
         }
@@ -111,7 +111,7 @@ static enum status_code axis_read(const struct arguments *arguments, const char 
         return status_set(error, STATUS_INVALID, "peaks: --over '%s'%s; write batch=A..B, seq=A..B or new-tokens=A..B",
                           word, word[length] != '=' ? " has no '=' behind a field" : ": there is no such field");
     }
-    const char *key = workload_field_key(axis->field);
+    const char *key = case_field_key(axis->field);
     return arguments_value(arguments, key) == NULL
                ? range_read(word, word + length + 1, axis, error)
                : status_set(error, STATUS_INVALID, "peaks: --over gives %s a range; leave the option out", key);
@@ -157,20 +157,20 @@ static enum status_code axes_read(const struct arguments *arguments, struct axis
     *axis_count = count;
     if (code == STATUS_OK && count == 2 && axes[0].field == axes[1].field) {
         code = status_set(error, STATUS_INVALID, "peaks: --over has two ranges of %s; leave one out",
-                          workload_field_key(axes[0].field));
+                          case_field_key(axes[0].field));
     }
     return code;
 }
 
-static void look_show(void *context, enum workload_field field, int64_t size)
+static void look_show(void *context, enum case_field field, int64_t size)
 {
     struct peaks_place *place = context;
-    const char *key = workload_field_key(field);
+    const char *key = case_field_key(field);
     if (place->outer == NULL) {
         question_progress_show(&place->progress, "%s %" PRId64 " is replayed", key, size);
     } else {
         question_progress_show(&place->progress, "%s %" PRId64 " of %" PRId64 ", %s %" PRId64 " is replayed",
-                               workload_field_key(place->outer->field), place->size, place->outer->last, key, size);
+                               case_field_key(place->outer->field), place->size, place->outer->last, key, size);
     }
 }
 
@@ -264,7 +264,7 @@ static void spans_lines(const struct question_case *question, const struct stage
     const bool wide = has_room(spans);
     void (*const write)(const struct question_case *, const struct stage_point *, struct text *) =
         wide ? point_line : point_lines_narrow;
-    text_format(text, "%*s", SIZE_COLUMNS, workload_field_key(spans->field));
+    text_format(text, "%*s", SIZE_COLUMNS, case_field_key(spans->field));
     for (int i = STAGE_LOAD; i < STAGE_COUNT && wide; i++) {
         if (first->present[i]) {
             text_format(text, "%*s", FIGURE_COLUMNS, stage_word(question, (enum stage)i));
@@ -286,8 +286,8 @@ static void spans_lines(const struct question_case *question, const struct stage
 static void grid_lines(const struct question_case *question, const struct axis_range *axes,
                        const struct peaks_row *rows, int row_count, struct text *text)
 {
-    text_format(text, "%*s  highest stage by %s\n", SIZE_COLUMNS, workload_field_key(axes[0].field),
-                workload_field_key(axes[1].field));
+    text_format(text, "%*s  highest stage by %s\n", SIZE_COLUMNS, case_field_key(axes[0].field),
+                case_field_key(axes[1].field));
     for (int i = 0; i < row_count; i++) {
         const struct stage_spans *spans = &rows[i].spans;
         text_format(text, "%*" PRId64 " ", SIZE_COLUMNS, rows[i].size);
@@ -323,7 +323,7 @@ static struct json *row_json(const struct axis_range *axes, int axis_count, cons
     struct json *list = json_array_new();
     bool made = list != NULL;
     if (axis_count == 2) {
-        made = made && json_set(object, workload_field_key(axes[0].field), json_integer_new(row->size));
+        made = made && json_set(object, case_field_key(axes[0].field), json_integer_new(row->size));
     }
     for (int i = 0; i < row->spans.count && made; i++) {
         const struct stage_span *span = &row->spans.spans[i];
@@ -346,7 +346,7 @@ static enum status_code json_print(const struct question_case *question, const s
     struct json *document = json_object_new();
     struct json *list = json_array_new();
     bool made = question_case_set(question, document) &&
-                json_set(document, "over", json_string_new(workload_field_key(axes[axis_count - 1].field))) &&
+                json_set(document, "over", json_string_new(case_field_key(axes[axis_count - 1].field))) &&
                 json_set(document, "rows", json_share(list));
     for (int i = 0; i < row_count && made; i++) {
         made = json_append(list, row_json(axes, axis_count, &rows[i], question->memory_bytes > 0));

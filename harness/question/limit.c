@@ -24,7 +24,7 @@ struct point {
 
 struct search {
     const struct estimate_input *input;
-    enum workload_field field;
+    enum case_field field;
     int64_t memory_bytes;
     int64_t maximum; /* size_beyond, where nothing bounds it */
     const struct look_observer *observer;
@@ -32,7 +32,7 @@ struct search {
     int count, whole_count;
 };
 
-struct workload limit_workload(const struct workload *workload, enum workload_field field, int64_t size)
+struct workload limit_workload(const struct workload *workload, enum case_field field, int64_t size)
 {
     struct workload changed = *workload;
     *(field == FIELD_BATCH ? &changed.batch : field == FIELD_SEQ ? &changed.seq : &changed.new_tokens) = size;
@@ -40,8 +40,7 @@ struct workload limit_workload(const struct workload *workload, enum workload_fi
 }
 
 /* What the positions of the model allow. */
-static int64_t positions_maximum(const struct config *config, const struct workload *workload,
-                                 enum workload_field field)
+static int64_t positions_maximum(const struct config *config, const struct workload *workload, enum case_field field)
 {
     if (config->positions <= 0 || field == FIELD_BATCH) {
         return size_beyond;
@@ -51,7 +50,7 @@ static int64_t positions_maximum(const struct config *config, const struct workl
     return config->positions - other;
 }
 
-int64_t limit_maximum(const struct config *config, const struct workload *workload, enum workload_field field)
+int64_t limit_maximum(const struct config *config, const struct workload *workload, enum case_field field)
 {
     int64_t positions = positions_maximum(config, workload, field);
     int64_t tokens = field == FIELD_NEW_TOKENS ? generate_tokens_maximum(config, true) : size_beyond;
@@ -303,19 +302,19 @@ static void limit_note(struct limit *limit, const struct search *search, const s
     snprintf(limit->reason, sizeof limit->reason, "%s", high->reason);
 }
 
-enum status_code limit_field_check(const struct estimate_input *input, enum workload_field field, struct status *error)
+enum status_code limit_field_check(const struct estimate_input *input, enum case_field field, struct status *error)
 {
     const struct workload *workload = input->workload;
     bool absent = workload->mode == MODE_LOAD || (field == FIELD_SEQ && workload->seq == 0) ||
                   (field == FIELD_NEW_TOKENS && workload->mode != MODE_GENERATE);
     if (absent) {
         return status_set(error, STATUS_INVALID, "a case of %s in mode %s has no %s; choose another",
-                          input->config->name, mode_name(workload->mode), workload_field_key(field));
+                          input->config->name, mode_name(workload->mode), case_field_key(field));
     }
     return STATUS_OK;
 }
 
-enum status_code limit_find(const struct estimate_input *input, enum workload_field field, int64_t memory_bytes,
+enum status_code limit_find(const struct estimate_input *input, enum case_field field, int64_t memory_bytes,
                             const struct look_observer *observer, struct limit *limit, struct status *error)
 {
     struct search search = {.input = input,

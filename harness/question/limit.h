@@ -23,7 +23,7 @@
 enum { LIMIT_NEIGHBOURS = 64, LIMIT_REASON_BYTES = 256 };
 
 struct limit {
-    enum workload_field field;
+    enum case_field field;
     int64_t size;       /* the largest that runs; 0: not even the smallest */
     struct trial trial; /* of size, where there is one; of new tokens, `unbounded` may be all 0 */
     int64_t next;       /* size + 1 (of 0: the smallest that there is) */
@@ -41,17 +41,17 @@ struct limit {
 
 /* input->workload says the case but for the field, which is FIELD_BATCH, FIELD_SEQ or FIELD_NEW_TOKENS. STATUS_INVALID
  * where the case is wrong at every size, or the field says nothing about it. */
-enum status_code limit_find(const struct estimate_input *input, enum workload_field field, int64_t memory_bytes,
+enum status_code limit_find(const struct estimate_input *input, enum case_field field, int64_t memory_bytes,
                             const struct look_observer *observer, struct limit *limit, struct status *error);
 
 /* Whether the case has the field, so that it can be of another size: STATUS_INVALID where its mode or its model has
  * none. */
-enum status_code limit_field_check(const struct estimate_input *input, enum workload_field field, struct status *error);
+enum status_code limit_field_check(const struct estimate_input *input, enum case_field field, struct status *error);
 
 /* The most of a field that a model has, whatever the memory. */
-int64_t limit_maximum(const struct config *config, const struct workload *workload, enum workload_field field);
+int64_t limit_maximum(const struct config *config, const struct workload *workload, enum case_field field);
 
 /* The workload with another value of that field. */
-struct workload limit_workload(const struct workload *workload, enum workload_field field, int64_t size);
+struct workload limit_workload(const struct workload *workload, enum case_field field, int64_t size);
 
 #endif

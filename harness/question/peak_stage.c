@@ -5,7 +5,7 @@
 
 struct line {
     const struct estimate_input *input;
-    enum workload_field field;
+    enum case_field field;
     const struct look_observer *observer;
 };
 
@@ -100,7 +100,7 @@ static enum status_code step_find(const struct line *line, struct stage_spans *s
     return code;
 }
 
-enum status_code stage_spans_find(const struct estimate_input *input, enum workload_field field, const int64_t sizes[2],
+enum status_code stage_spans_find(const struct estimate_input *input, enum case_field field, const int64_t sizes[2],
                                   const struct look_observer *observer, struct stage_spans *spans, struct status *error)
 {
     const struct line line = {input, field, observer};

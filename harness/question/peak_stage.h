@@ -25,7 +25,7 @@ struct stage_span {
 enum { STAGE_SPANS_MAXIMUM = 64 };
 
 struct stage_spans {
-    enum workload_field field;
+    enum case_field field;
     struct stage_span spans[STAGE_SPANS_MAXIMUM]; /* one behind the other, from the first size to the last */
     int count;
     bool step_known;    /* false: there is one size alone */
@@ -36,7 +36,7 @@ struct stage_spans {
  * that is not 0. Sizes from sizes[0] to sizes[1], both included, of FIELD_BATCH, FIELD_SEQ or FIELD_NEW_TOKENS. Errors
  * of workload_tape for a size that the model does not have; STATUS_INVALID where the stages change more often than
  * spans fit. */
-enum status_code stage_spans_find(const struct estimate_input *input, enum workload_field field, const int64_t sizes[2],
+enum status_code stage_spans_find(const struct estimate_input *input, enum case_field field, const int64_t sizes[2],
                                   const struct look_observer *observer, struct stage_spans *spans,
                                   struct status *error);
 

@@ -31,7 +31,7 @@ struct trial {
 /* Told which size of a field is looked at next, by questions that look at many. Where a pointer to one is NULL nobody
  * is told. */
 struct look_observer {
-    void (*looks)(void *context, enum workload_field field, int64_t size);
+    void (*looks)(void *context, enum case_field field, int64_t size);
     void *context;
 };
 

@@ -12,15 +12,15 @@
 #include "harness/suite/suite_expand.h"
 #include "harness/suite/suite_external.h"
 
-#define AXIS_KEY(name, member) , #member
-#define AXIS_KEYS              "model" WORKLOAD_FIELD_TABLE(AXIS_KEY)
-#define SETTING_KEYS           "tags", "tolerances", "timeout_seconds", "repeat", "device", "for", "memory"
+#define FIELD_KEY(name, member, ...) , #member
+#define FIELD_KEYS                   "model" CASE_FIELD_TABLE(FIELD_KEY)
+#define SETTING_KEYS                 "tags", "tolerances", "timeout_seconds", "repeat", "device", "for", "memory"
 
 static const char *const TOP_KEYS[] = {"version", "name",     "description", "defaults",   "cases", "include",
                                        "exclude", "external", "compare",     SETTING_KEYS, NULL};
-static const char *const DEFAULTS_KEYS[] = {AXIS_KEYS, SETTING_KEYS, NULL};
-static const char *const CASE_KEYS[] = {AXIS_KEYS, SETTING_KEYS, "expect", "include", "exclude", NULL};
-static const char *const INCLUDE_KEYS[] = {AXIS_KEYS, SETTING_KEYS, "expect", NULL};
+static const char *const DEFAULTS_KEYS[] = {FIELD_KEYS, SETTING_KEYS, NULL};
+static const char *const CASE_KEYS[] = {FIELD_KEYS, SETTING_KEYS, "expect", "include", "exclude", NULL};
+static const char *const INCLUDE_KEYS[] = {FIELD_KEYS, SETTING_KEYS, "expect", NULL};
 
 /* Combinations times the values that exclude compares them with: some seconds. */
 enum { COMPARISONS_MAXIMUM = 1000000000 };

@@ -1,8 +1,7 @@
-/* Axes: the values that a case gives to each axis, checked before anything is multiplied. Not the multiplication. */
+/* Axes: the values that a case gives to each field, read before anything is multiplied. Not the multiplication. */
 #include <string.h>
 
 #include "harness/base/size.h"
-#include "harness/case/workload_alias.h"
 #include "harness/suite/suite_expand.h"
 #include "models/config/family.h"
 #include "models/family/family_table.h"
@@ -40,10 +39,13 @@ static enum status_code model_look_up(struct expansion *expansion, const struct 
     return STATUS_OK;
 }
 
-static enum status_code model_check(struct expansion *expansion, const struct node *node, const char *name)
+/* A model by its name; *kept: the copy of the name that outlives the file. */
+static enum status_code model_read(struct expansion *expansion, const struct node *node, const char *name,
+                                   const char **kept)
 {
     for (const struct model_entry *entry = expansion->models; entry != NULL; entry = entry->next) {
         if (strcmp(entry->name, name) == 0) {
+            *kept = entry->name;
             return STATUS_OK;
         }
     }
@@ -53,105 +55,91 @@ static enum status_code model_check(struct expansion *expansion, const struct no
         return code;
     }
     struct model_entry *entry = arena_alloc(expansion->arena, sizeof *entry);
-    const char *copy = arena_copy(expansion->arena, name);
-    if (entry == NULL || copy == NULL) {
+    *kept = arena_copy(expansion->arena, name);
+    if (entry == NULL || *kept == NULL) {
         return expansion_no_memory(expansion);
     }
-    *entry = (struct model_entry){.next = expansion->models, .name = copy, .family = family};
+    *entry = (struct model_entry){.next = expansion->models, .name = *kept, .family = family};
     expansion->models = entry;
     return STATUS_OK;
 }
 
-static enum status_code value_check(struct expansion *expansion, const struct node *node, enum axis axis)
+static bool is_word(enum case_field field)
 {
-    const char *text = NULL;
-    enum status_code code = node_text(expansion->tree, node, axis_name(axis), &text, expansion->error);
+    enum case_field_kind kind = case_field_kind(field);
+    return kind != FIELD_KIND_COUNT && kind != FIELD_KIND_SWITCH;
+}
+
+static enum status_code value_read(struct expansion *expansion, const struct node *node, enum case_field field,
+                                   struct case_value *value)
+{
+    const char *text = NULL, *key = case_field_key(field);
+    enum status_code code = node_text(expansion->tree, node, key, &text, expansion->error);
     if (code != STATUS_OK) {
         return code;
     }
     /* "8" is a text, and so is "true". */
-    if (!axis_is_word(axis) && !node->is_plain) {
+    if (!is_word(field) && !node->is_plain) {
         char quoted[NODE_QUOTE_BYTES];
-        return node_fail(expansion->tree, node, expansion->error, "%s is the text %s; write it without quotes",
-                         axis_name(axis), text_quote(text, quoted));
+        return node_fail(expansion->tree, node, expansion->error, "%s is the text %s; write it without quotes", key,
+                         text_quote(text, quoted));
     }
-    if (axis == AXIS_MODEL) {
-        return model_check(expansion, node, text);
+    if (field == FIELD_MODEL) {
+        *value = (struct case_value){.number = 1};
+        return model_read(expansion, node, text, &value->text);
     }
-    struct workload scratch = workload_default(MODE_TRAIN);
-    code = workload_set(&scratch, axis_name(axis), text, expansion->error);
+    code = case_value_parse(field, text, value, expansion->error);
+    if (code == STATUS_OK && value->text != NULL) { /* it is part of the cases, which outlive the file */
+        value->text = arena_copy(expansion->arena, text);
+        return value->text != NULL ? STATUS_OK : expansion_no_memory(expansion);
+    }
     return code == STATUS_OK ? code : node_place(expansion->tree, node, code, expansion->error);
 }
 
-/* The text of a value in the words of identities: "bfloat16" for "bf16". */
-static const char *value_text(const struct node *node, enum axis axis)
+bool case_value_equal(const struct case_value *a, const struct case_value *b)
 {
-    return axis == AXIS_MODEL ? node->text
-                              : workload_alias((enum workload_field)((int)axis - (int)AXIS_MODE), node->text);
+    bool both = a->text != NULL && b->text != NULL;
+    return a->number == b->number && (both ? strcmp(a->text, b->text) == 0 : a->text == b->text);
 }
 
-/* The same, so that it outlives the file: texts are part of cases, all other words are the program's. NULL where memory
- * ran out. */
-static const char *value_keep(struct expansion *expansion, const struct node *node, enum axis axis)
+/* The values of a field, one or a list of them: each right by itself, and there once. */
+static enum status_code values_read(struct expansion *expansion, const struct node *node, enum case_field field,
+                                    struct field_values *values)
 {
-    const char *text = value_text(node, axis);
-    return axis_is_text(axis) ? arena_copy(expansion->arena, text) : text;
-}
-
-/* A copy of a checked value, or of a list of them, in those words; NULL where memory ran out. */
-static const struct node *values_reworded(struct expansion *expansion, const struct node *node, enum axis axis)
-{
-    struct node *copy = arena_alloc(expansion->arena, sizeof *copy);
-    if (copy == NULL) {
-        return NULL;
-    }
-    *copy = *node;
-    if (node->kind != NODE_LIST) {
-        copy->text = value_keep(expansion, node, axis);
-        return copy->text != NULL ? copy : NULL;
-    }
-    copy->children = arena_alloc(expansion->arena, node->count * sizeof *copy->children);
-    struct node *items = arena_alloc(expansion->arena, node->count * sizeof *items);
-    bool made = copy->children != NULL && items != NULL;
-    for (size_t i = 0; made && i < node->count; i++) {
-        items[i] = *node->children[i];
-        items[i].text = value_keep(expansion, node->children[i], axis);
-        copy->children[i] = &items[i];
-        made = items[i].text != NULL;
-    }
-    return made ? copy : NULL;
-}
-
-/* Every value of an axis: right by itself, and there once. */
-static enum status_code values_check(struct expansion *expansion, const struct node *node, enum axis axis)
-{
+    const char *key = case_field_key(field);
     enum status_code code = STATUS_OK;
+    size_t count = node->kind == NODE_LIST ? node->count : 1;
     if (node->kind == NODE_LIST) {
-        code = list_check(expansion->tree, node, axis_name(axis), expansion->error);
-        if (code == STATUS_OK && node->count > AXIS_VALUES_MAXIMUM) {
-            code = node_fail(expansion->tree, node, expansion->error, "%s has more than %d values; split the case",
-                             axis_name(axis), AXIS_VALUES_MAXIMUM);
+        code = list_check(expansion->tree, node, key, expansion->error);
+        if (code == STATUS_OK && count > FIELD_VALUES_MAXIMUM) {
+            code = node_fail(expansion->tree, node, expansion->error, "%s has more than %d values; split the case", key,
+                             FIELD_VALUES_MAXIMUM);
         }
     }
-    const struct node *item = NULL;
-    for (size_t i = 0; code == STATUS_OK && (item = node_item(node, i)) != NULL; i++) {
-        code = value_check(expansion, item, axis);
+    struct case_value *made = code == STATUS_OK ? arena_alloc(expansion->arena, count * sizeof *made) : NULL;
+    if (code == STATUS_OK && made == NULL) {
+        return expansion_no_memory(expansion);
+    }
+    for (size_t i = 0; code == STATUS_OK && i < count; i++) {
+        const struct node *item = node_item(node, i);
+        code = value_read(expansion, item, field, &made[i]);
         for (size_t j = 0; code == STATUS_OK && j < i; j++) {
-            if (strcmp(value_text(node->children[j], axis), value_text(item, axis)) == 0) {
+            if (case_value_equal(&made[j], &made[i])) {
                 char quoted[NODE_QUOTE_BYTES];
                 code = node_fail(expansion->tree, item, expansion->error, "%s: %s stands twice in this list; keep one",
-                                 axis_name(axis), text_quote(item->text, quoted));
+                                 key, text_quote(item->text, quoted));
             }
         }
     }
+    *values = (struct field_values){.items = made, .count = count};
     return code;
 }
 
 static enum status_code combinations_count(struct expansion *expansion, struct block *block)
 {
     int64_t count = 1;
-    for (int axis = 0; axis < AXIS_COUNT; axis++) {
-        if (!size_multiply(count, (int64_t)block->axes[axis].count, &count)) {
+    for (enum case_field field = 0; field < FIELD_COUNT; field++) {
+        if (!size_multiply(count, (int64_t)block_value_count(block, field), &count)) {
             count = INT64_MAX;
             break;
         }
@@ -170,30 +158,19 @@ enum status_code block_read(struct expansion *expansion, const struct layers *la
     struct layers without_top = *layers;
     without_top.count -= layers->has_top ? 1 : 0;
     *block = (struct block){.place = place};
-    for (int axis = 0; axis < AXIS_COUNT; axis++) {
-        struct axis_values *values = &block->axes[axis];
-        values->node = layers_find(&without_top, axis_name((enum axis)axis), &values->key, &values->own);
-        values->count = 1;
-        if (values->node == NULL) {
-            continue;
-        }
-        enum status_code code = values_check(expansion, values->node, (enum axis)axis);
+    for (enum case_field field = 0; field < FIELD_COUNT; field++) {
+        struct axis *axis = &block->axes[field];
+        const struct node *node = layers_find(&without_top, case_field_key(field), &axis->key, &axis->own);
+        enum status_code code = node != NULL ? values_read(expansion, node, field, &axis->values) : STATUS_OK;
         if (code != STATUS_OK) {
             return code;
         }
-        if (axis_is_text((enum axis)axis)) {
-            values->node = values_reworded(expansion, values->node, (enum axis)axis);
-        }
-        if (values->node == NULL) {
-            return expansion_no_memory(expansion);
-        }
-        values->count = values->node->kind == NODE_LIST ? values->node->count : 1;
     }
-    if (block->axes[AXIS_MODEL].node == NULL) {
+    if (block->axes[FIELD_MODEL].values.count == 0) {
         return node_fail(expansion->tree, place, expansion->error,
                          "this case has no model; add 'model: bert-base-cased' or another one");
     }
-    if (block->axes[AXIS_MODE].node == NULL) {
+    if (block->axes[FIELD_MODE].values.count == 0) {
         return node_fail(expansion->tree, place, expansion->error,
                          "this case has no mode; add 'mode: load', 'infer' or 'train'");
     }
@@ -202,13 +179,13 @@ enum status_code block_read(struct expansion *expansion, const struct layers *la
 
 enum status_code exclusion_read(struct expansion *expansion, const struct node *node, struct exclusion *exclusion)
 {
-    const char *names[AXIS_COUNT + 1] = {NULL};
+    const char *names[FIELD_COUNT + 1] = {NULL};
     *exclusion = (struct exclusion){.list = node};
     if (node == NULL) {
         return STATUS_OK;
     }
-    for (int axis = 0; axis < AXIS_COUNT; axis++) {
-        names[axis] = axis_name((enum axis)axis);
+    for (enum case_field field = 0; field < FIELD_COUNT; field++) {
+        names[field] = case_field_key(field);
     }
     enum status_code code = list_check(expansion->tree, node, "exclude", expansion->error);
     if (code == STATUS_OK && node->count > EXCLUDES_MAXIMUM) {
@@ -225,13 +202,10 @@ enum status_code exclusion_read(struct expansion *expansion, const struct node *
         if (code == STATUS_OK && entry->count == 0) {
             code = node_fail(expansion->tree, entry, expansion->error, "an empty exclude would drop all; name an axis");
         }
-        for (int axis = 0; code == STATUS_OK && axis < AXIS_COUNT; axis++) {
-            const struct node *value = map_find(entry, names[axis], NULL);
-            code = value != NULL ? values_check(expansion, value, (enum axis)axis) : STATUS_OK;
-            if (code == STATUS_OK && value != NULL) {
-                exclusion->entries[i].values[axis] = values_reworded(expansion, value, (enum axis)axis);
-                code = exclusion->entries[i].values[axis] != NULL ? STATUS_OK : expansion_no_memory(expansion);
-            }
+        for (enum case_field field = 0; code == STATUS_OK && field < FIELD_COUNT; field++) {
+            const struct node *value = map_find(entry, names[field], NULL);
+            code =
+                value != NULL ? values_read(expansion, value, field, &exclusion->entries[i].values[field]) : STATUS_OK;
         }
     }
     return code;

@@ -1,4 +1,4 @@
-/* Expansion: the multiplication of the axes of a block. The values have been checked in suite_axes.c. */
+/* Expansion: the multiplication of the axes of a block. The values have been read in suite_axes.c. */
 #include "harness/suite/suite_expand.h"
 
 #include <string.h>
@@ -7,95 +7,89 @@
 #include "models/config/family.h"
 #include "models/family/family_table.h"
 
-static const struct family *model_family(const struct expansion *expansion, const char *name, const char **kept)
+size_t block_value_count(const struct block *block, enum case_field field)
 {
-    for (const struct model_entry *entry = expansion->models; entry != NULL; entry = entry->next) {
-        if (strcmp(entry->name, name) == 0) {
-            *kept = entry->name;
-            return entry->family;
-        }
+    size_t count = block->axes[field].values.count;
+    return count > 0 ? count : 1;
+}
+
+/* name: the one that the entry of the model has. */
+static const struct family *model_family(const struct expansion *expansion, const char *name)
+{
+    const struct model_entry *entry = expansion->models;
+    while (entry != NULL && entry->name != name) {
+        entry = entry->next;
     }
-    *kept = name;
-    return family_at(0);
+    return entry != NULL ? entry->family : family_at(0);
 }
 
-static const char *axis_text(const struct block *block, const size_t index[AXIS_COUNT], enum axis axis)
+/* NULL: nobody says one. */
+static const struct case_value *value_of(const struct block *block, const size_t index[FIELD_COUNT],
+                                         enum case_field field)
 {
-    const struct axis_values *values = &block->axes[axis];
-    return values->node != NULL ? node_item(values->node, index[axis])->text : NULL;
+    const struct field_values *values = &block->axes[field].values;
+    return values->count > 0 ? &values->items[index[field]] : NULL;
 }
 
-/* The workload of one combination. Axes that say nothing about it keep the default of the mode. */
+/* The workload of one combination. Fields that say nothing about it keep the usual value of the mode. */
 static enum status_code combination_identity(struct expansion *expansion, const struct block *block,
-                                             const size_t index[AXIS_COUNT], struct identity *identity)
+                                             const size_t index[FIELD_COUNT], struct identity *identity)
 {
-    struct workload workload = workload_default(MODE_LOAD);
-    enum status_code code = workload_set(&workload, "mode", axis_text(block, index, AXIS_MODE), expansion->error);
-    workload = workload_default(workload.mode);
-    const char *head = axis_text(block, index, AXIS_HEAD);
-    if (code == STATUS_OK && head != NULL) {
-        code = workload_set(&workload, "head", head, expansion->error);
+    const char *model = value_of(block, index, FIELD_MODEL)->text;
+    const struct family *family = model_family(expansion, model);
+    const struct case_value *head = value_of(block, index, FIELD_HEAD);
+    struct workload workload = workload_default((enum mode)value_of(block, index, FIELD_MODE)->number);
+    if (head != NULL) {
+        workload_put(&workload, FIELD_HEAD, head);
     }
-    const char *model = NULL;
-    const struct family *family = model_family(expansion, axis_text(block, index, AXIS_MODEL), &model);
-    for (int axis = AXIS_PRECISION; axis < AXIS_HEAD && code == STATUS_OK; axis++) {
-        const char *text = axis_text(block, index, (enum axis)axis);
-        /* Whether an axis says something may depend on those before it. */
-        struct identity so_far = identity_make(model, &workload, family);
-        if (text != NULL && identity_has(&so_far, (enum axis)axis)) {
-            code = workload_set(&workload, axis_name((enum axis)axis), text, expansion->error);
+    workload.head = workload_head(&workload);
+    for (enum case_field field = FIELD_MODE + 1; field < FIELD_HEAD; field++) {
+        const struct case_value *value = value_of(block, index, field);
+        /* Whether a field says something may depend on those before it. */
+        bool is_said = (workload_fields_said(&workload, family_traits(family)) >> field & 1U) != 0;
+        if (value != NULL && is_said) {
+            workload_put(&workload, field, value);
         }
     }
     *identity = identity_make(model, &workload, family);
-    if (code == STATUS_OK) {
-        struct workload checked = identity->workload;
-        code = workload_check(&checked, expansion->error);
-    }
+    enum status_code code = workload_check(&identity->workload, expansion->error);
     return code == STATUS_OK ? code : node_place(expansion->tree, block->place, code, expansion->error);
 }
 
 /* Of the combinations that differ only in axes which say nothing about them, the first stands for all. */
-static bool combination_is_first(const struct block *block, const size_t index[AXIS_COUNT],
+static bool combination_is_first(const struct block *block, const size_t index[FIELD_COUNT],
                                  const struct identity *identity)
 {
-    for (int axis = 0; axis < AXIS_COUNT; axis++) {
-        if (index[axis] != 0 && block->axes[axis].count > 1 && !identity_has(identity, (enum axis)axis)) {
+    for (enum case_field field = 0; field < FIELD_COUNT; field++) {
+        if (index[field] != 0 && block->axes[field].values.count > 1 && !identity_has(identity, field)) {
             return false;
         }
     }
     return true;
 }
 
-/* The values of a combination as text; NULL for an axis that says nothing about it. */
-struct spelled {
-    const char *texts[AXIS_COUNT];
-    char buffers[AXIS_COUNT][IDENTITY_VALUE_BYTES];
-};
-
-static void identity_spell(const struct identity *identity, struct spelled *spelled)
+static struct case_value identity_case_value(const struct identity *identity, enum case_field field)
 {
-    for (int axis = 0; axis < AXIS_COUNT; axis++) {
-        spelled->texts[axis] = identity_has(identity, (enum axis)axis)
-                                   ? identity_value(identity, (enum axis)axis, spelled->buffers[axis])
-                                   : NULL;
-    }
+    const struct workload *workload = &identity->workload;
+    return field == FIELD_MODEL
+               ? (struct case_value){.number = 1, .text = identity->model}
+               : (struct case_value){workload_field_value(workload, field), workload_field_text(workload, field)};
 }
 
-static bool value_among(const char *text, const struct node *wanted)
+static bool values_match(const struct field_values *values, const struct identity *identity, enum case_field field)
 {
-    const struct node *item = NULL;
-    for (size_t i = 0; text != NULL && (item = node_item(wanted, i)) != NULL; i++) {
-        if (strcmp(item->text, text) == 0) {
-            return true;
-        }
+    const struct case_value value = identity_case_value(identity, field);
+    bool matches = false;
+    for (size_t i = 0; i < values->count && !matches && identity_has(identity, field); i++) {
+        matches = case_value_equal(&values->items[i], &value);
     }
-    return false;
+    return matches;
 }
 
-static bool entry_matches(const struct exclude_entry *entry, const struct spelled *spelled)
+static bool entry_matches(const struct exclude_entry *entry, const struct identity *identity)
 {
-    for (int axis = 0; axis < AXIS_COUNT; axis++) {
-        if (entry->values[axis] != NULL && !value_among(spelled->texts[axis], entry->values[axis])) {
+    for (enum case_field field = 0; field < FIELD_COUNT; field++) {
+        if (entry->values[field].count > 0 && !values_match(&entry->values[field], identity, field)) {
             return false;
         }
     }
@@ -103,11 +97,11 @@ static bool entry_matches(const struct exclude_entry *entry, const struct spelle
 }
 
 /* Every entry is tried, so that each one that drops something is known to. */
-static bool exclusion_drops(struct exclusion *exclusion, const struct spelled *spelled)
+static bool exclusion_drops(struct exclusion *exclusion, const struct identity *identity)
 {
     bool drops = false;
     for (size_t i = 0; exclusion != NULL && exclusion->list != NULL && i < exclusion->list->count; i++) {
-        if (entry_matches(&exclusion->entries[i], spelled)) {
+        if (entry_matches(&exclusion->entries[i], identity)) {
             exclusion->entries[i].hit = true;
             drops = true;
         }
@@ -142,52 +136,50 @@ static enum status_code case_add(struct expansion *expansion, const struct block
 }
 
 static enum status_code combination_add(struct expansion *expansion, struct block *block,
-                                        const size_t index[AXIS_COUNT])
+                                        const size_t index[FIELD_COUNT])
 {
     struct identity identity;
     enum status_code code = combination_identity(expansion, block, index, &identity);
     if (code != STATUS_OK) {
         return code;
     }
-    for (int axis = 0; axis < AXIS_COUNT; axis++) {
-        block->axes[axis].used = block->axes[axis].used || identity_has(&identity, (enum axis)axis);
+    for (enum case_field field = 0; field < FIELD_COUNT; field++) {
+        block->axes[field].used = block->axes[field].used || identity_has(&identity, field);
     }
     if (!combination_is_first(block, index, &identity)) {
         return STATUS_OK;
     }
-    struct spelled spelled = {0};
-    identity_spell(&identity, &spelled);
-    bool dropped = exclusion_drops(block->excludes[0], &spelled);
-    dropped = exclusion_drops(block->excludes[1], &spelled) || dropped;
+    bool dropped = exclusion_drops(block->excludes[0], &identity);
+    dropped = exclusion_drops(block->excludes[1], &identity) || dropped;
     return dropped ? STATUS_OK : case_add(expansion, block, &identity);
 }
 
-/* The next combination, the last axis fastest; false after the last one. */
-static bool index_next(const struct block *block, size_t index[AXIS_COUNT])
+/* The next combination, the last field fastest; false after the last one. */
+static bool index_next(const struct block *block, size_t index[FIELD_COUNT])
 {
-    for (int axis = AXIS_COUNT - 1; axis >= 0; axis--) {
-        if (++index[axis] < block->axes[axis].count) {
+    for (int field = FIELD_COUNT - 1; field >= 0; field--) {
+        if (++index[field] < block_value_count(block, (enum case_field)field)) {
             return true;
         }
-        index[axis] = 0;
+        index[field] = 0;
     }
     return false;
 }
 
 enum status_code block_expand(struct expansion *expansion, struct block *block)
 {
-    size_t index[AXIS_COUNT] = {0};
+    size_t index[FIELD_COUNT] = {0};
     enum status_code code = STATUS_OK;
     do {
         code = combination_add(expansion, block, index);
     } while (code == STATUS_OK && index_next(block, index));
-    for (int axis = 0; code == STATUS_OK && axis < AXIS_COUNT; axis++) {
-        const struct axis_values *values = &block->axes[axis];
-        if (values->own && !values->used) {
+    for (enum case_field field = 0; code == STATUS_OK && field < FIELD_COUNT; field++) {
+        const struct axis *axis = &block->axes[field];
+        if (axis->own && !axis->used) {
             code =
-                node_fail(expansion->tree, values->key, expansion->error,
+                node_fail(expansion->tree, axis->key, expansion->error,
                           "%s says nothing about any combination of this case (its mode or model has none); remove it",
-                          axis_name((enum axis)axis));
+                          case_field_key(field));
         }
     }
     return code;

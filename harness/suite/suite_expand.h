@@ -4,21 +4,26 @@
 
 #include "harness/suite/suite_layer.h"
 
-enum { AXIS_VALUES_MAXIMUM = 1000, EXCLUDES_MAXIMUM = 256 };
+enum { FIELD_VALUES_MAXIMUM = 1000, EXCLUDES_MAXIMUM = 256 };
 
-/* The values of one axis of a block. */
-struct axis_values {
-    const struct node *node; /* a scalar or a list of them; NULL: the default of the mode */
-    const struct node *key;  /* where the axis is named */
-    size_t count;            /* at least 1 */
-    bool own;                /* named by the case itself, not by defaults */
-    bool used;               /* it said something about at least one combination */
+/* What a file says of a field: one value, or a list of them. */
+struct field_values {
+    const struct case_value *items;
+    size_t count; /* 0: nothing */
 };
 
-/* One entry of an `exclude` list: what it asks of each axis. */
+/* One field of a block, whose values multiply with those of the others; without values it has the usual one. */
+struct axis {
+    struct field_values values;
+    const struct node *key; /* where the field is named */
+    bool own;               /* named by the case itself, not by defaults */
+    bool used;              /* it said something about at least one combination */
+};
+
+/* One entry of an `exclude` list: what it asks of each field. */
 struct exclude_entry {
-    const struct node *values[AXIS_COUNT]; /* a scalar or a list; NULL: nothing */
-    bool hit;                              /* it has dropped something */
+    struct field_values values[FIELD_COUNT];
+    bool hit; /* it has dropped something */
 };
 
 /* An `exclude` list, checked. */
@@ -30,13 +35,13 @@ struct exclusion {
 /* Everything that multiplies together: a case, or an include entry over its case. */
 struct block {
     const struct node *place; /* for messages and for the cases */
-    struct axis_values axes[AXIS_COUNT];
+    struct axis axes[FIELD_COUNT];
     const struct suite_settings *settings;
     struct exclusion *excludes[2]; /* of the case and of the suite; NULL: none applies */
     int64_t combination_count;     /* before anything is dropped */
 };
 
-/* What the family of a model is; found once for each name. */
+/* What the family of a model is; found once for each name, which values of FIELD_MODEL point to. */
 struct model_entry {
     struct model_entry *next;
     const char *name;
@@ -53,7 +58,12 @@ struct expansion {
     struct status *error;
 };
 
-/* The axes of the layers, every value checked, models looked up; combination_count by checked arithmetic. */
+bool case_value_equal(const struct case_value *a, const struct case_value *b);
+
+/* Of how many values a field of a block takes each in its turn: at least 1. */
+size_t block_value_count(const struct block *block, enum case_field field);
+
+/* The axes of the layers, every value read, models looked up; combination_count by checked arithmetic. */
 enum status_code block_read(struct expansion *expansion, const struct layers *layers, const struct node *place,
                             struct block *block);
 

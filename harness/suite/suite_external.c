@@ -19,17 +19,6 @@ static enum status_code reader_no_memory(const struct external_reader *reader)
                          "no memory to read it");
 }
 
-/* The axis that {NAME} stands for; AXIS_COUNT where it is none. */
-static enum axis placeholder_axis(const char *name, size_t length)
-{
-    int axis = 0;
-    while (axis < AXIS_COUNT &&
-           (strlen(axis_name((enum axis)axis)) != length || strncmp(axis_name((enum axis)axis), name, length) != 0)) {
-        axis++;
-    }
-    return (enum axis)axis;
-}
-
 static bool placeholder_is_config(const char *name, size_t length)
 {
     return length == 6 && strncmp(name, "config", 6) == 0;
@@ -67,7 +56,7 @@ static enum status_code word_check(const struct external_reader *reader, const s
     char quoted[NODE_QUOTE_BYTES];
     while (placeholders && (name = placeholder_next(&word, &length, NULL)) != NULL) {
         bool known = length > 0 && (placeholder_is_config(name, (size_t)length) ||
-                                    placeholder_axis(name, (size_t)length) != AXIS_COUNT);
+                                    case_field_find(name, (size_t)length) != FIELD_COUNT);
         if (!known) {
             return node_fail(
                 reader->tree, node, reader->error,
@@ -274,9 +263,9 @@ bool suite_external_applies(const struct suite_external *external, const struct 
         int length = 0;
         while (applies && (name = placeholder_next(&rest, &length, NULL)) != NULL) {
             char buffer[IDENTITY_VALUE_BYTES];
-            enum axis axis = placeholder_axis(name, (size_t)length);
+            enum case_field field = case_field_find(name, (size_t)length);
             applies = placeholder_is_config(name, (size_t)length) ||
-                      (identity_has(identity, axis) && identity_value(identity, axis, buffer) != NULL);
+                      (identity_has(identity, field) && identity_value(identity, field, buffer) != NULL);
         }
     }
     return applies;
@@ -304,6 +293,6 @@ void suite_external_word(const char *word, const struct identity *identity, cons
         char buffer[IDENTITY_VALUE_BYTES];
         text_append(text, placeholder_is_config(name, (size_t)length)
                               ? config_path
-                              : identity_value(identity, placeholder_axis(name, (size_t)length), buffer));
+                              : identity_value(identity, case_field_find(name, (size_t)length), buffer));
     }
 }

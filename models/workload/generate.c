@@ -243,7 +243,7 @@ int64_t generate_tokens_maximum(const struct config *config, bool repeats)
     return repeats && tokens > REPLAYED_TOKENS_MAXIMUM ? REPLAYED_TOKENS_MAXIMUM : tokens;
 }
 
-static struct workload_words count_words(const struct status *error, enum workload_field field, int64_t count)
+static struct workload_words count_words(const struct status *error, enum case_field field, int64_t count)
 {
     char digits[24];
     snprintf(digits, sizeof digits, "%lld", (long long)count);
@@ -309,9 +309,9 @@ enum status_code generate_check(const struct config *config, const struct worklo
     }
     bool plain = workload->cache == CACHE_DYNAMIC && workload->cache_dtype == CACHE_DTYPE_AUTO && workload->beams == 1;
     if (config->family->encode != NULL && !plain) {
-        enum workload_field refused = workload->beams > 1                         ? FIELD_BEAMS
-                                      : workload->cache_dtype != CACHE_DTYPE_AUTO ? FIELD_CACHE_DTYPE
-                                                                                  : FIELD_CACHE;
+        enum case_field refused = workload->beams > 1                         ? FIELD_BEAMS
+                                  : workload->cache_dtype != CACHE_DTYPE_AUTO ? FIELD_CACHE_DTYPE
+                                                                              : FIELD_CACHE;
         return status_set(error, STATUS_INVALID,
                           "%s: generation beside the encoder of %s is modelled for a dynamic cache without beams; "
                           "write %s, %s and %s",

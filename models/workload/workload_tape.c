@@ -17,14 +17,6 @@ enum { STEP_COUNT = 3, INFER_COUNT = 2, RECORDED_MICRO_BATCHES = 16 };
 /* The scale of a gradient scaler in its steady state; its size in memory does not depend on it. */
 static const double loss_scale = 1024.0;
 
-enum head workload_head(const struct workload *workload)
-{
-    if (workload->head != HEAD_DEFAULT) {
-        return workload->head;
-    }
-    return workload->mode == MODE_LOAD ? HEAD_BARE : HEAD_LM;
-}
-
 enum status_code workload_skeleton(const struct config *config, const struct workload *workload,
                                    struct skeleton *skeleton, struct status *error)
 {

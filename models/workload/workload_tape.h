@@ -14,9 +14,6 @@
 #include "models/skeleton/placement.h"
 #include "models/skeleton/skeleton.h"
 
-/* The head that a workload runs with: its own, or the default of its mode. */
-enum head workload_head(const struct workload *workload);
-
 /* In what weights are kept and the model runs (under amp: what is not autocast). */
 enum dtype precision_dtype(enum precision precision);
 

@@ -58,7 +58,7 @@ enum status_code shadow_workload_read(const struct json *line, struct workload *
     made = workload_default(made.mode);
     made.seq = 0;
     for (int field = FIELD_MODE + 1; field < FIELD_COUNT && code == STATUS_OK; field++) {
-        const char *key = workload_field_key((enum workload_field)field);
+        const char *key = case_field_key((enum case_field)field);
         code = field_set(&made, key, json_get(line, key), error);
     }
     if (code == STATUS_OK) {

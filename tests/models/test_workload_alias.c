@@ -14,7 +14,7 @@ static void what_others_call_a_value_is_that_value(void **state)
     (void)state;
     static const struct {
         const char *key, *typed, *name;
-        enum workload_field field;
+        enum case_field field;
     } rows[] = {
         {"mode", "training", "train", FIELD_MODE},
         {"mode", "Inference", "infer", FIELD_MODE},
@@ -43,7 +43,7 @@ static void what_others_call_a_value_is_that_value(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct workload workload = workload_default(MODE_TRAIN);
         assert_int_equal(workload_set(&workload, rows[i].key, rows[i].typed, NULL), STATUS_OK);
-        assert_string_equal(workload_field_name(rows[i].field, workload_field_value(&workload, rows[i].field)),
+        assert_string_equal(case_field_word(rows[i].field, workload_field_value(&workload, rows[i].field)),
                             rows[i].name);
     }
 }

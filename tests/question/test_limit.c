@@ -16,7 +16,7 @@ struct limit_case {
     const char *model, *target;
     enum mode mode;
     enum precision precision;
-    enum workload_field field;
+    enum case_field field;
     int64_t batch, seq, new_tokens;
 };
 
@@ -54,7 +54,7 @@ static uint64_t random_next(uint64_t *state)
     return *state >> 33;
 }
 
-static void expect_exact(const struct trial_scene *scene, enum workload_field field, int64_t memory_bytes,
+static void expect_exact(const struct trial_scene *scene, enum case_field field, int64_t memory_bytes,
                          const struct limit *limit)
 {
     if (limit->size > 0) {
@@ -95,7 +95,7 @@ static void the_size_found_runs_and_the_next_does_not(void **state)
 }
 
 /* The largest size that fits, each being replayed until many in a row do not. */
-static int64_t size_scanned(const struct trial_scene *scene, enum workload_field field, int64_t memory_bytes,
+static int64_t size_scanned(const struct trial_scene *scene, enum case_field field, int64_t memory_bytes,
                             int64_t maximum)
 {
     int64_t found = 0;

@@ -12,7 +12,7 @@
 #include "tests/question/trial_scene.h"
 
 /* The stage that is highest by a replay of one size alone. */
-static enum stage stage_at(const struct trial_scene *scene, enum workload_field field, int64_t size)
+static enum stage stage_at(const struct trial_scene *scene, enum case_field field, int64_t size)
 {
     struct workload workload = limit_workload(&scene->workload, field, size);
     struct estimate_input input = scene->input;
@@ -27,8 +27,7 @@ static enum stage stage_at(const struct trial_scene *scene, enum workload_field 
     return trial.unbounded.peak_stage;
 }
 
-static struct stage_spans spans_of(const struct trial_scene *scene, enum workload_field field, int64_t first,
-                                   int64_t last)
+static struct stage_spans spans_of(const struct trial_scene *scene, enum case_field field, int64_t first, int64_t last)
 {
     struct stage_spans spans;
     struct status error = {0};
@@ -38,7 +37,7 @@ static struct stage_spans spans_of(const struct trial_scene *scene, enum workloa
     return spans;
 }
 
-static void expect_scanned(const struct trial_scene *scene, enum workload_field field, int64_t first, int64_t last,
+static void expect_scanned(const struct trial_scene *scene, enum case_field field, int64_t first, int64_t last,
                            int changes)
 {
     struct stage_spans spans = spans_of(scene, field, first, last);

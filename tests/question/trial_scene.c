@@ -44,7 +44,7 @@ static struct tape *scene_tape(const struct trial_scene *scene, const struct wor
     return tape;
 }
 
-bool trial_scene_runs(const struct trial_scene *scene, enum workload_field field, int64_t size, const char *kind,
+bool trial_scene_runs(const struct trial_scene *scene, enum case_field field, int64_t size, const char *kind,
                       int64_t memory_bytes)
 {
     char spec[64];

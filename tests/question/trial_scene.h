@@ -24,7 +24,7 @@ void trial_scene_close(struct trial_scene *scene);
 
 /* Whether the scene's case, with that value of the field, runs on the device "KIND:mem=BYTES" ("meta", "host"): its
  * tape is replayed there. Fails the running test on any outcome but running through and being out of memory. */
-bool trial_scene_runs(const struct trial_scene *scene, enum workload_field field, int64_t size, const char *kind,
+bool trial_scene_runs(const struct trial_scene *scene, enum case_field field, int64_t size, const char *kind,
                       int64_t memory_bytes);
 
 /* Reserved bytes at the peak without a bound. */

@@ -1,0 +1,282 @@
+/* Case field: the register of what a case says besides its model. One row for each field, from which follow the member
+ * of struct workload, its default and its check, suites, ids, the identity of a record, the columns of reports, and the
+ * options of commands with their help. docs/ADDING.md says how a field is added. */
+#ifndef ASSAY_CASE_CASE_FIELD_H
+#define ASSAY_CASE_CASE_FIELD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/base/status.h"
+#include "harness/base/text.h"
+
+/* ---- the words of the fields that have words; X(enumerator, word) ---- */
+
+#define MODE_TABLE(X)                                                                                                  \
+    X(MODE_LOAD, "load")                                                                                               \
+    X(MODE_INFER, "infer")                                                                                             \
+    X(MODE_GENERATE, "generate")                                                                                       \
+    X(MODE_TRAIN, "train")
+
+#define PRECISION_TABLE(X)                                                                                             \
+    X(PRECISION_FLOAT32, "float32")                                                                                    \
+    X(PRECISION_FLOAT16, "float16")                                                                                    \
+    X(PRECISION_BFLOAT16, "bfloat16")                                                                                  \
+    X(PRECISION_AMP_FLOAT16, "amp-float16")                                                                            \
+    X(PRECISION_AMP_BFLOAT16, "amp-bfloat16")                                                                          \
+    X(PRECISION_INT8, "int8") /* the last three: weight storage, computed in bfloat16 */                               \
+    X(PRECISION_INT4, "int4")                                                                                          \
+    X(PRECISION_FP8, "fp8")
+
+/* What int8, int4 and fp8 store so: quantization.h. */
+#define QUANTIZE_TABLE(X)                                                                                              \
+    X(QUANTIZE_LINEAR, "linear")                                                                                       \
+    X(QUANTIZE_ALL, "all")
+
+/* How keys and values are kept while generating: grown by copying, or allocated once for prompt and new tokens. */
+#define CACHE_TABLE(X)                                                                                                 \
+    X(CACHE_DYNAMIC, "dynamic")                                                                                        \
+    X(CACHE_STATIC, "static")
+
+/* How a dynamic cache is stored: in the dtype of the keys, or as transformers' QuantizedCache does
+ * (quantized_cache.h). */
+#define CACHE_DTYPE_TABLE(X)                                                                                           \
+    X(CACHE_DTYPE_AUTO, "auto")                                                                                        \
+    X(CACHE_DTYPE_FP8, "fp8")                                                                                          \
+    X(CACHE_DTYPE_INT4, "int4")                                                                                        \
+    X(CACHE_DTYPE_INT2, "int2")
+
+#define ATTENTION_TABLE(X)                                                                                             \
+    X(ATTENTION_SDPA, "sdpa")                                                                                          \
+    X(ATTENTION_EAGER, "eager")                                                                                        \
+    X(ATTENTION_NATIVE, "native")
+
+#define OPTIMIZER_TABLE(X)                                                                                             \
+    X(OPTIMIZER_NONE, "none") /* not a train case */                                                                   \
+    X(OPTIMIZER_ADAM_FOREACH, "adam-foreach")                                                                          \
+    X(OPTIMIZER_ADAM_FUSED, "adam-fused")                                                                              \
+    X(OPTIMIZER_ADAM_SINGLE, "adam-single")                                                                            \
+    X(OPTIMIZER_ADAMW_FOREACH, "adamw-foreach")                                                                        \
+    X(OPTIMIZER_ADAMW_FUSED, "adamw-fused")                                                                            \
+    X(OPTIMIZER_ADAMW_SINGLE, "adamw-single")                                                                          \
+    X(OPTIMIZER_ADAM_8BIT, "adam-8bit") /* bitsandbytes' */                                                            \
+    X(OPTIMIZER_SGD_MOMENTUM, "sgd-momentum")
+
+/* Of classes: PyTorch's log_softmax and nll_loss, or Liger-Kernel's, whose gradient takes the place of the logits. */
+#define LOSS_TABLE(X)                                                                                                  \
+    X(LOSS_COMPOSED, "composed")                                                                                       \
+    X(LOSS_FUSED, "fused")
+
+#define LORA_TARGETS_TABLE(X)                                                                                          \
+    X(LORA_TARGETS_ATTENTION, "attention")                                                                             \
+    X(LORA_TARGETS_LINEAR, "linear")
+
+#define LOGITS_TABLE(X)                                                                                                \
+    X(LOGITS_ALL, "all")                                                                                               \
+    X(LOGITS_LAST, "last")
+
+/* How the batch is found, from the one of the case on: by accelerate's rule up to 1.8, that since 1.9, or bisection
+ * (batch_search.h). */
+#define FIND_BATCH_TABLE(X)                                                                                            \
+    X(FIND_BATCH_NONE, "none")                                                                                         \
+    X(FIND_BATCH_HALVE, "halve")                                                                                       \
+    X(FIND_BATCH_NINE_TENTHS, "0.9")                                                                                   \
+    X(FIND_BATCH_BISECT, "bisect")
+
+#define HEAD_TABLE(X)                                                                                                  \
+    X(HEAD_DEFAULT, "default") /* bare for load, lm otherwise; nobody writes it */                                     \
+    X(HEAD_BARE, "bare")                                                                                               \
+    X(HEAD_LM, "lm")
+
+/* ---- the fields ----
+ *
+ * X(NAME, member, KIND, RECORD, usual, modes, condition, spelling,
+ *   HAS_OPTION or NO_OPTION, option, value, help, ...), in the order of an id:
+ *
+ * member       of struct workload; also the key in suites and records, and the name of the column
+ * KIND         NAME: one of the words of its table above, an enum of the member's name. COUNT: an int64_t. SWITCH: a
+ *              bool. TEXT: a const char *, borrowed; NULL: nothing is said
+ * RECORD       how records have it: enum case_record
+ * usual        its value when nobody says one; `mode` is that of the case
+ * modes        those in which it says something about a case (IN_TRAIN)
+ * condition    what must hold besides, of `workload`, whose fields above this one and whose head are set, and of
+ *              `traits` of the model
+ * spelling     in an id, with '%' for the value
+ * option, value, help   the row of a command's options (command.h), where the case has one
+ * ...          what few rows say: members of struct case_field_row
+ *
+ * A new field is UNUSUAL in records, so that the identities of older records stay what they are. */
+#define CASE_FIELD_TABLE(X)                                                                                            \
+    X(MODE, mode, NAME, ALWAYS, mode, IN_ALL, true, "%", HAS_OPTION, "mode", "load|infer|generate|train",              \
+      "what is done with the model", .is_always_spelled = true)                                                        \
+    X(PRECISION, precision, NAME, ALWAYS, PRECISION_FLOAT32, IN_ALL, true, "%", HAS_OPTION, "precision", "P",          \
+      "as stored, else float32; or float16, bfloat16, amp-float16, amp-bfloat16, int8, int4, fp8",                     \
+      .is_always_spelled = true)                                                                                       \
+    X(QUANTIZE, quantize, NAME, SINCE, QUANTIZE_LINEAR, IN_ALL, workload->precision >= PRECISION_INT8, "quantize-%",   \
+      HAS_OPTION, "quantize", "linear|all", "what int8, int4 and fp8 store so (default: linear, projections)",         \
+      .label = "%", .remedy = "write --precision int8, int4 or fp8")                                                   \
+    X(BATCH, batch, COUNT, NULLABLE, 1, IN_PASS, true, "b%", HAS_OPTION, "batch", "N", "samples at once (default: 1)", \
+      .lowest = 1, .is_always_spelled = true)                                                                          \
+    /* 0 for images: the configuration gives their size. */                                                            \
+    X(SEQ, seq, COUNT, NULLABLE, 128, IN_PASS, !traits.is_image, "s%", HAS_OPTION, "seq", "N",                         \
+      "tokens of a sample (default: 128); not for images", .lowest = 1, .is_always_spelled = true)                     \
+    X(NEW_TOKENS, new_tokens, COUNT, SINCE, 32, IN_GENERATE, true, "n%", HAS_OPTION, "new-tokens", "N",                \
+      "tokens that are generated (generate; default: 32)", .lowest = 1, .is_always_spelled = true, .label = "+%",      \
+      .remedy = "write --mode generate")                                                                               \
+    X(CACHE, cache, NAME, SINCE, CACHE_DYNAMIC, IN_GENERATE, true, "%", HAS_OPTION, "cache", "dynamic|static",         \
+      "keys and values grow by copying, or lie ready (generate)",                                                      \
+      .refusal = "does not generate; leave it out, or write", .remedy = "write --mode generate")                       \
+    X(CACHE_DTYPE, cache_dtype, NAME, SINCE, CACHE_DTYPE_AUTO, IN_GENERATE, workload->cache == CACHE_DYNAMIC,          \
+      "cache-%", HAS_OPTION, "cache-dtype", "D",                                                                       \
+      "auto (default): that of the keys; fp8, int4, int2: quantised (generate)", .usual_is_no = true,                  \
+      .refusal = "does not generate; leave it out, or write")                                                          \
+    X(BEAMS, beams, COUNT, SINCE, 1, IN_GENERATE, true, "beams%", HAS_OPTION, "beams", "N",                            \
+      "beams of the search (generate; default: 1, greedy)", .lowest = 1, .usual_is_no = true,                          \
+      .refusal = "does not generate; leave it out, or write")                                                          \
+    X(ATTENTION, attention, NAME, NULLABLE, ATTENTION_SDPA, IN_PASS, traits.has_attention, "%", HAS_OPTION,            \
+      "attention", "A", "sdpa (default): as PyTorch chooses; eager: scores stored; native: ours")                      \
+    /* Sequences of different lengths under an attention mask. */                                                      \
+    X(PADDING, padding, SWITCH, SINCE, false, IN_INFER | IN_TRAIN, !traits.is_image, "padding", HAS_OPTION, "padding", \
+      NULL, "sequences of different lengths, under an attention mask (text)")                                          \
+    X(OPTIMIZER, optimizer, NAME, NULLABLE, mode == MODE_TRAIN ? OPTIMIZER_ADAMW_FUSED : OPTIMIZER_NONE, IN_TRAIN,     \
+      true, "%", HAS_OPTION, "optimizer", "O",                                                                         \
+      "adam- or adamw- and foreach, fused or single; adam-8bit; sgd-momentum (train)", .lowest = OPTIMIZER_NONE + 1,   \
+      .is_always_spelled = true, .subject = "optimizer %",                                                             \
+      .refusal = "does not train; leave the optimizer out, or write")                                                  \
+    X(LOSS, loss, NAME, SINCE, LOSS_COMPOSED, IN_TRAIN, true, "loss-%", HAS_OPTION, "loss", "composed|fused",          \
+      "log-softmax and nll, or Liger's, in place of the logits (train)", .subject = "loss %",                          \
+      .refusal = "has no loss; leave it out, or write")                                                                \
+    /* Of the adapters that are trained instead of the model; 0: none. */                                              \
+    X(LORA_RANK, lora_rank, COUNT, SINCE, 0, IN_TRAIN, !traits.is_image, "lora%", HAS_OPTION, "lora-rank", "N",        \
+      "train LoRA adapters of this rank on a frozen model (train; default: 0)", .usual_is_no = true,                   \
+      .refusal = "trains no adapters; write 0, or")                                                                    \
+    X(LORA_TARGETS, lora_targets, NAME, SINCE, LORA_TARGETS_ATTENTION, IN_TRAIN,                                       \
+      !traits.is_image && workload->lora_rank > 0, "lora-%", HAS_OPTION, "lora-targets", "attention|linear",           \
+      "PEFT's defaults, or all but the head (default: attention)", .label = "%", .remedy = "add --lora-rank 8")        \
+    /* PEFT's prepare_model_for_kbit_training has run: prepare_kbit.h. */                                              \
+    X(PREPARE_KBIT, prepare_kbit, SWITCH, SINCE, false, IN_TRAIN,                                                      \
+      !traits.is_image && workload->lora_rank > 0 && workload_is_bitsandbytes(workload), "prepare-kbit", HAS_OPTION,   \
+      "prepare-kbit", NULL, "after PEFT's prepare_model_for_kbit_training (train, int8 or int4)")                      \
+    X(CHECKPOINTING, checkpointing, SWITCH, NULLABLE, false, IN_TRAIN, true, "checkpointing", HAS_OPTION,              \
+      "checkpointing", NULL, "recompute each block in the backward pass (train)",                                      \
+      .refusal = "has no backward pass; write false, or")                                                              \
+    X(ACCUMULATE, accumulate, COUNT, NULLABLE, 1, IN_TRAIN, true, "accumulate%", HAS_OPTION, "accumulate", "N",        \
+      "micro-batches for each step of the optimizer (train; default: 1)", .lowest = 1, .usual_is_no = true,            \
+      .refusal = "takes no optimizer step; write 1, or")                                                               \
+    X(LOGITS, logits, NAME, NULLABLE, mode == MODE_GENERATE ? LOGITS_LAST : LOGITS_ALL, IN_PASS,                       \
+      !traits.is_image && workload->head != HEAD_BARE, "logits-%", HAS_OPTION, "logits", "all|last",                   \
+      "rows of the head that are computed (default: all; generate: last)", .label = "%", .usual_is_no = true)          \
+    /* Products and convolutions may round float32 factors to TF32; changes no byte. */                                \
+    X(TF32, tf32, SWITCH, SINCE, false, IN_PASS, workload->precision == PRECISION_FLOAT32, "tf32", HAS_OPTION, "tf32", \
+      NULL, "GPUs may round float32 factors to TF32 (default: false)")                                                 \
+    /* Convolutions alone may; without meaning where all may. */                                                       \
+    X(TF32_CONVOLUTIONS, tf32_convolutions, SWITCH, SINCE, false, IN_PASS,                                             \
+      workload->precision == PRECISION_FLOAT32 && traits.is_image && !workload->tf32, "tf32-convolutions", HAS_OPTION, \
+      "tf32-convolutions", NULL, "those of convolutions alone, as PyTorch does (images)")                              \
+    /* Where the parts lie: place_text.h. NULL: all on one device. */                                                  \
+    X(PLACE, place, TEXT, UNUSUAL, NULL, IN_LOAD | IN_INFER, true, "place-%", NO_OPTION, NULL, NULL, NULL,             \
+      .check = place_check, .refusal = "runs on one device; leave it out, or write")                                   \
+    /* A load from a checkpoint that is made for it, "single" or in shards of at most a size, "50MB". */               \
+    X(CHECKPOINT, checkpoint, TEXT, UNUSUAL, NULL, IN_LOAD, true, "checkpoint-%", NO_OPTION, NULL, NULL, NULL,         \
+      .check = checkpoint_check, .refusal = "makes its weights on the device; leave it out, or write")                 \
+    X(FIND_BATCH, find_batch, NAME, UNUSUAL, FIND_BATCH_NONE, IN_PASS, true, "find-%", NO_OPTION, NULL, NULL, NULL,    \
+      .refusal = "has no batch; leave it out, or write")                                                               \
+    X(HEAD, head, NAME, NULLABLE, HEAD_DEFAULT, IN_ALL, true, "head-%", HAS_OPTION, "head", "bare|lm",                 \
+      "without or with the head of the task (default: bare for load, else lm)", .lowest = HEAD_BARE, .label = "%")
+
+/* ---- what follows from the table ---- */
+
+enum case_field {
+    FIELD_MODEL, /* the model; no member of a workload */
+#define CASE_FIELD_ENUM(name, ...) FIELD_##name,
+    CASE_FIELD_TABLE(CASE_FIELD_ENUM)
+#undef CASE_FIELD_ENUM
+        FIELD_COUNT
+};
+
+/* The field alone has words: enum mode, enum precision, ... */
+#define CASE_WORD_ENUM(enumerator, word) enumerator,
+#define CASE_WORDS_NAME(name, member)    enum member { name##_TABLE(CASE_WORD_ENUM) name##_COUNT };
+#define CASE_WORDS_COUNT(name, member)
+#define CASE_WORDS_SWITCH(name, member)
+#define CASE_WORDS_TEXT(name, member)
+#define CASE_WORDS(name, member, kind, ...) CASE_WORDS_##kind(name, member)
+CASE_FIELD_TABLE(CASE_WORDS)
+#undef CASE_WORDS
+#undef CASE_WORDS_TEXT
+#undef CASE_WORDS_SWITCH
+#undef CASE_WORDS_COUNT
+#undef CASE_WORDS_NAME
+#undef CASE_WORD_ENUM
+
+/* What is done with the model: sets of modes, a bit for each. */
+enum {
+    IN_LOAD = 1 << MODE_LOAD,
+    IN_INFER = 1 << MODE_INFER,
+    IN_GENERATE = 1 << MODE_GENERATE,
+    IN_TRAIN = 1 << MODE_TRAIN,
+    IN_PASS = IN_INFER | IN_GENERATE | IN_TRAIN, /* it is run */
+    IN_ALL = (1 << MODE_COUNT) - 1
+};
+
+enum case_field_kind { FIELD_KIND_MODEL, FIELD_KIND_NAME, FIELD_KIND_COUNT, FIELD_KIND_SWITCH, FIELD_KIND_TEXT };
+
+/* How the identity of a record has a field. */
+enum case_record {
+    RECORD_ALWAYS,   /* in every record, and never null */
+    RECORD_NULLABLE, /* in every record; null where it says nothing about the case */
+    RECORD_SINCE,    /* the same, but for older records, which lack it */
+    RECORD_UNUSUAL   /* left out where it has its usual value, as in older records */
+};
+
+struct case_field_row {
+    const char *key;
+    enum case_field_kind kind;
+    enum case_record record;
+    unsigned modes;                /* those in which it says something */
+    const char *spelling;          /* in an id */
+    const char *label;             /* in the label of a report; NULL: as in an id */
+    const char *option, *help;     /* NULL: a case has no such option */
+    int lowest;                    /* the lowest count that may be written, or the first of the words */
+    bool is_always_spelled;        /* in an id, its usual value too */
+    bool usual_is_no;              /* its usual value says that there is no such thing, which is true of every case */
+    const char *subject, *refusal; /* in a mode that has none: "loss %", "has no loss; leave it out, or write",
+                                       which the modes follow; a subject of NULL
+                                       is the key; a refusal of NULL: harness/case/workload.c says it, or nobody does */
+    const char *remedy;            /* what would make it say something, besides leaving it out; NULL: nothing simple */
+    enum status_code (*check)(const char *text, struct status *error); /* of a text; never NULL there */
+    const char *const *words;                                          /* NULL for a count and a text */
+    int word_count;
+    size_t offset, bytes; /* of its member in struct workload */
+};
+
+const struct case_field_row *case_field_row(enum case_field field);
+
+/* The key in suites and records: "batch". */
+const char *case_field_key(enum case_field field);
+enum case_field_kind case_field_kind(enum case_field field);
+
+/* The field of a key of this length; FIELD_COUNT: there is none. */
+enum case_field case_field_find(const char *key, size_t length);
+
+/* The word for a value ("bfloat16", "true"); NULL for a model, a count and a text. */
+const char *case_field_word(enum case_field field, int64_t value);
+
+/* Appends a spelling or a label ("lora-%") with its value. */
+void case_field_spell(const char *spelling, const char *value, struct text *text);
+
+/* One value of an enumerated field, as the interface spells it: mode_name, precision_name, ... */
+#define CASE_WORD_OF_NAME(member) const char *member##_name(enum member member);
+#define CASE_WORD_OF_COUNT(member)
+#define CASE_WORD_OF_SWITCH(member)
+#define CASE_WORD_OF_TEXT(member)
+#define CASE_WORD_OF(name, member, kind, ...) CASE_WORD_OF_##kind(member)
+CASE_FIELD_TABLE(CASE_WORD_OF)
+#undef CASE_WORD_OF
+#undef CASE_WORD_OF_TEXT
+#undef CASE_WORD_OF_SWITCH
+#undef CASE_WORD_OF_COUNT
+#undef CASE_WORD_OF_NAME
+
+#endif
