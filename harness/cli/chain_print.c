@@ -87,9 +87,9 @@ static void peaks_append(const struct chain_case *chain, struct text *text)
 {
     struct replay_stage peaks[2];
     char gpu[DEVICE_TEXT_BYTES];
-    text_format(text, "\nPeaks on %s while each runs, predicted\n%-5s %11s %11s %11s %11s%s\n",
-                placement_device_name(chain->placed.devices[CHAIN_DEVICE], gpu), "model", "weights", "requested",
-                "allocated", "reserved", chain->runs ? "  measured" : "");
+    text_format(text, "\nPeaks on %s while each runs, predicted\n%-5s %11s",
+                placement_device_name(chain->placed.devices[CHAIN_DEVICE], gpu), "model", "weights");
+    placed_peaks_head(chain->runs, text);
     for (int i = 0; i < chain->count; i++) {
         char number[NUMBER_BYTES];
         const struct replay_stage *const stages[2] = {pass_ended(chain, &chain->predicted, i),

@@ -114,8 +114,8 @@ static void stages_append(const struct place_execution *execution, struct text *
 {
     static const enum stage stages[] = {STAGE_LOAD, STAGE_FORWARD, STAGE_GENERATE};
     int count = execution->workload.mode == MODE_LOAD ? 1 : execution->workload.mode == MODE_GENERATE ? 3 : 2;
-    text_format(text, "\nPeaks, predicted\n%-6s %-*s %11s %11s %11s%s\n", "device", stage_columns(execution), "stage",
-                "requested", "allocated", "reserved", execution->runs ? "  measured" : "");
+    text_format(text, "\nPeaks, predicted\n%-6s %-*s", "device", stage_columns(execution), "stage");
+    placed_peaks_head(execution->runs, text);
     for (int i = 0; i < execution->plan.main.placed.place_count; i++) {
         for (int k = 0; k < count; k++) {
             stage_append(execution, i, stages[k], text);

@@ -20,17 +20,29 @@ const char *placed_left_format(int64_t budget_bytes, int64_t need_bytes, char te
     return left_bytes < 0 ? text : text + 1;
 }
 
+void placed_peaks_head(bool runs, struct text *text)
+{
+    for (int level = 0; level < LEVEL_COUNTED_COUNT; level++) {
+        text_format(text, " %11s", level_name((enum level)level));
+    }
+    text_append(text, runs ? "  measured\n" : "\n");
+}
+
 void placed_peaks_append(const struct replay_stage *stage, struct text *text)
 {
-    char requested[SIZE_TEXT_BYTES], allocated[SIZE_TEXT_BYTES], reserved[SIZE_TEXT_BYTES];
-    text_format(text, " %11s %11s %11s", size_format(stage->requested_bytes_peak, requested),
-                size_format(stage->allocated_bytes_peak, allocated), size_format(stage->reserved_bytes_peak, reserved));
+    for (int level = 0; level < LEVEL_COUNTED_COUNT; level++) {
+        char size[SIZE_TEXT_BYTES];
+        text_format(text, " %11s", size_format(stage->levels[level].bytes_peak, size));
+    }
 }
 
 bool placed_peaks_equal(const struct replay_stage *a, const struct replay_stage *b)
 {
-    return a->requested_bytes_peak == b->requested_bytes_peak && a->allocated_bytes_peak == b->allocated_bytes_peak &&
-           a->reserved_bytes_peak == b->reserved_bytes_peak;
+    bool equal = true;
+    for (int level = 0; level < LEVEL_COUNTED_COUNT; level++) {
+        equal = equal && a->levels[level].bytes_peak == b->levels[level].bytes_peak;
+    }
+    return equal;
 }
 
 /* How fast; nothing of a copy that was not carried out. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "harness/record/constants.h"
+#include "harness/record/level.h"
 
 /* Unknown too where it is so large that a difference of two might not be written to a file of constants: no machine has
  * so much memory. */
@@ -35,8 +36,7 @@ static void highest_take(const struct json *stage, const char *key, const char *
     }
 }
 
-/* key, peak_key: a level's readings; peak_key may be NULL. */
-static struct figure growth_of(const struct json *line, const char *key, const char *peak_key)
+static struct figure growth_of(const struct json *line, enum level level)
 {
     const struct json *stages = json_get(line, "stages");
     struct figure highest = {0}, beyond = {0};
@@ -44,12 +44,12 @@ static struct figure growth_of(const struct json *line, const char *key, const c
     for (const char *name = is_object ? json_key_after(stages, NULL) : NULL; name != NULL;
          name = json_key_after(stages, name)) {
         const struct json *stage = json_get(stages, name);
-        highest_take(stage, key, "reserved_bytes", &highest, &beyond);
-        if (peak_key != NULL) {
-            highest_take(stage, peak_key, "reserved_bytes_peak", &highest, &beyond);
+        highest_take(stage, level_key(level), level_key(LEVEL_RESERVED), &highest, &beyond);
+        if (level_has_peak(level)) {
+            highest_take(stage, level_peak_key(level), level_peak_key(LEVEL_RESERVED), &highest, &beyond);
         }
     }
-    return figure_less(beyond, figure_of(json_get(line, "context"), key));
+    return figure_less(beyond, figure_of(json_get(line, "context"), level_key(level)));
 }
 
 struct reading reading_of(const struct json *line)
@@ -58,13 +58,13 @@ struct reading reading_of(const struct json *line)
     struct reading reading = {0};
     snprintf(reading.mode, sizeof reading.mode, "%s", json_string_or(json_get(json_get(line, "identity"), "mode"), ""));
     struct figure *figures = reading.figures;
-    figures[FIGURE_CONTEXT_PROCESS] = figure_of(context, "process_bytes");
+    figures[FIGURE_CONTEXT_PROCESS] = figure_of(context, level_key(LEVEL_PROCESS));
     figures[FIGURE_CONTEXT_DEVICE] =
-        figure_less(figure_of(context, "device_bytes"), figure_of(context, "baseline_bytes"));
+        figure_less(figure_of(context, level_key(LEVEL_DEVICE)), figure_of(context, "baseline_bytes"));
     if (figures[FIGURE_CONTEXT_DEVICE].bytes < 0) { /* somebody else gave memory back meanwhile */
         figures[FIGURE_CONTEXT_DEVICE].known = false;
     }
-    figures[FIGURE_GROWTH_PROCESS] = growth_of(line, "process_bytes", "process_bytes_peak");
-    figures[FIGURE_GROWTH_DEVICE] = growth_of(line, "device_bytes", NULL);
+    figures[FIGURE_GROWTH_PROCESS] = growth_of(line, LEVEL_PROCESS);
+    figures[FIGURE_GROWTH_DEVICE] = growth_of(line, LEVEL_DEVICE);
     return reading;
 }

@@ -359,8 +359,9 @@ bool case_view_read(struct report *report, const struct json *line, const char *
     }
     causes_read(json_get(json_get(line, "causes"), "load"), &view->causes_at_load);
     causes_read(json_get(json_get(line, "causes"), "end"), &view->causes_at_end);
-    view->context_device_bytes = bytes_read(json_get(line, "context"), "device_bytes");
-    view->context_process_bytes = bytes_read(json_get(line, "context"), "process_bytes");
+    for (int level = 0; level < LEVEL_COUNT; level++) {
+        view->context_bytes[level] = bytes_read(json_get(line, "context"), level_key((enum level)level));
+    }
     const struct json *oom = json_get(line, "oom");
     view->oom_wanted_bytes = bytes_read(oom, "wanted_bytes");
     view->oom_free_bytes = bytes_read(oom, "free_bytes");

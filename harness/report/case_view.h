@@ -134,8 +134,8 @@ struct case_view {
     const struct items_view *items; /* NULL: no reading is itemised */
     struct placed_view
         *placed; /* what is on each place, and what was moved (placed_view.h); NULL: it is on one device */
-    struct search_view *search; /* what a policy found (search_view.h); NULL: none searched */
-    int64_t context_device_bytes, context_process_bytes;
+    struct search_view *search;         /* what a policy found (search_view.h); NULL: none searched */
+    int64_t context_bytes[LEVEL_COUNT]; /* readings alone; of the counted levels BYTES_UNKNOWN */
     int64_t oom_wanted_bytes, oom_held_bytes, oom_free_bytes;
     const char *oom_stage; /* NULL: it did not happen */
     const char *oom_label;

@@ -10,9 +10,6 @@
 #include "harness/report/percentile.h"
 #include "harness/report/placed_view.h"
 
-/* What replay predicts, by level. A total of another estimator without a verdict is held against the allocated one. */
-static const char *const level_quantities[] = {"requested_bytes_peak", "allocated_bytes_peak", "reserved_bytes_peak"};
-
 static int64_t bytes_of(const struct json *object, const char *key)
 {
     int64_t bytes = json_integer_or(json_get(object, key), BYTES_UNKNOWN);
@@ -96,8 +93,8 @@ static struct comparison row_bare(const struct case_view *view, const char *esti
 /* The level that a quantity is the peak of; LEVEL_COUNT for any other quantity. */
 static int level_of(const char *quantity)
 {
-    for (int level = 0; level <= LEVEL_RESERVED; level++) {
-        if (strcmp(level_quantities[level], quantity) == 0) {
+    for (int level = 0; level < LEVEL_COUNTED_COUNT; level++) {
+        if (strcmp(level_peak_key((enum level)level), quantity) == 0) {
             return level;
         }
     }
@@ -128,24 +125,25 @@ static void verdicts_add(struct comparing *comparing, const char *estimator, con
 static void replay_add(const struct case_view *view, struct comparing *comparing)
 {
     static const int no_level = LEVEL_COUNT;
-    for (int level = 0; level <= LEVEL_RESERVED; level++) {
+    for (int level = 0; level < LEVEL_COUNTED_COUNT; level++) {
         int before = comparing->count;
         verdicts_add(comparing, "replay", &level);
         if (comparing->count == before && view->predicted.peak_bytes[level] != BYTES_UNKNOWN) {
             comparing->rows[comparing->count++] =
-                row_bare(view, "replay", level_quantities[level], view->predicted.peak_bytes[level],
+                row_bare(view, "replay", level_peak_key((enum level)level), view->predicted.peak_bytes[level],
                          view->measured.peak_bytes[level]);
         }
     }
     verdicts_add(comparing, "replay", &no_level);
 }
 
+/* A total without a verdict is held against the allocated peak. */
 static void total_add(const struct case_view *view, const char *estimator, struct comparison *rows, int *count)
 {
     for (int at = 0; at < view->total_count; at++) {
         if (strcmp(view->totals[at].estimator, estimator) == 0) {
-            rows[(*count)++] = row_bare(view, estimator, level_quantities[LEVEL_ALLOCATED],
-                                        view->totals[at].total_bytes, view->measured.peak_bytes[LEVEL_ALLOCATED]);
+            rows[(*count)++] = row_bare(view, estimator, level_peak_key(LEVEL_ALLOCATED), view->totals[at].total_bytes,
+                                        view->measured.peak_bytes[LEVEL_ALLOCATED]);
         }
     }
 }
@@ -201,7 +199,7 @@ bool case_view_compare(struct report *report, struct case_view *view, const stru
 
 const struct comparison *comparison_of_peak(const struct case_view *view, const char *estimator)
 {
-    const char *wanted = strcmp(estimator, "replay") == 0 ? level_quantities[LEVEL_ALLOCATED] : "total_bytes";
+    const char *wanted = strcmp(estimator, "replay") == 0 ? level_peak_key(LEVEL_ALLOCATED) : "total_bytes";
     const struct comparison *bare = NULL;
     for (int index = 0; index < view->comparison_count; index++) {
         const struct comparison *row = &view->comparisons[index];
@@ -211,7 +209,7 @@ const struct comparison *comparison_of_peak(const struct case_view *view, const 
         if (strcmp(row->quantity, wanted) == 0) {
             return row;
         }
-        bare = strcmp(row->quantity, level_quantities[LEVEL_ALLOCATED]) == 0 ? row : bare;
+        bare = strcmp(row->quantity, level_peak_key(LEVEL_ALLOCATED)) == 0 ? row : bare;
     }
     return bare;
 }

@@ -152,8 +152,7 @@ static struct json *figure_json(const struct figure *figure)
     } else if (figure->kind == FIGURE_SAVED || figure->kind == FIGURE_TOTAL) {
         text_append(&quantity, figure->kind == FIGURE_SAVED ? "saved_for_backward_bytes" : "total_bytes");
     } else {
-        text_format(&quantity, "%s_bytes%s", level_name(figure->level),
-                    is_peak && figure->level != LEVEL_DEVICE ? "_peak" : "");
+        text_append(&quantity, is_peak ? level_peak_key(figure->level) : level_key(figure->level));
     }
     struct json *object = json_object_new();
     bool made =

@@ -111,16 +111,13 @@ static void peaks_add(struct maker *maker)
 static void contexts_add(struct maker *maker)
 {
     const struct case_view *a = maker->pair->base, *b = maker->pair->other;
-    const struct figure device = {.kind = FIGURE_CONTEXT,
-                                  .level = LEVEL_DEVICE,
-                                  .base_bytes = a->context_device_bytes,
-                                  .other_bytes = b->context_device_bytes};
-    const struct figure process = {.kind = FIGURE_CONTEXT,
-                                   .level = LEVEL_PROCESS,
-                                   .base_bytes = a->context_process_bytes,
-                                   .other_bytes = b->context_process_bytes};
-    figure_add(maker, device, allowance_of(maker, LEVEL_DEVICE, -1));
-    figure_add(maker, process, allowance_of(maker, LEVEL_PROCESS, -1));
+    for (int level = LEVEL_COUNTED_COUNT; level < LEVEL_COUNT; level++) {
+        struct figure figure = {.kind = FIGURE_CONTEXT,
+                                .level = (enum level)level,
+                                .base_bytes = a->context_bytes[level],
+                                .other_bytes = b->context_bytes[level]};
+        figure_add(maker, figure, allowance_of(maker, (enum level)level, -1));
+    }
 }
 
 /* Of one stage and level the peak, and the end where it is another figure. */
@@ -164,7 +161,7 @@ static void spreads_add(struct maker *maker)
 static void predictions_add(struct maker *maker)
 {
     const struct case_view *a = maker->pair->base, *b = maker->pair->other;
-    for (int level = 0; level <= LEVEL_RESERVED; level++) {
+    for (int level = 0; level < LEVEL_COUNTED_COUNT; level++) {
         struct figure figure = {.kind = FIGURE_PREDICTED,
                                 .level = (enum level)level,
                                 .estimator = "replay",
@@ -255,12 +252,10 @@ void figures_list(const struct difference_rule rules[LEVEL_COUNT], const struct 
 
 const char *figure_name(const struct figure *figure, struct text *name)
 {
-    static const char *const peaks[LEVEL_COUNT] = {"requested peak", "allocated peak", "reserved peak", "device used",
-                                                   "process peak"};
     const char *level = level_name(figure->level);
     switch (figure->kind) {
     case FIGURE_PEAK:
-        text_append(name, peaks[figure->level]);
+        text_append(name, level_peak_name(figure->level));
         break;
     case FIGURE_SAVED:
         text_append(name, "saved for backward");
@@ -287,7 +282,7 @@ const char *figure_name(const struct figure *figure, struct text *name)
         text_format(name, "%s least", figure->estimator);
         break;
     case FIGURE_PLACE:
-        text_format(name, "%s: %s", figure->place, peaks[figure->level]);
+        text_format(name, "%s: %s", figure->place, level_peak_name(figure->level));
         break;
     case FIGURE_PLACED:
         text_format(name, "%s: placed", figure->place);

@@ -99,7 +99,7 @@ struct figure {
 
 enum { PLACES_COMPARED = 16 }; /* of the others nothing is said */
 enum {
-    FIGURES_MAXIMUM = LEVEL_COUNT * (2 * STAGE_COUNT + 2) + 8 + ESTIMATOR_MAXIMUM + PLACES_COMPARED * (LEVEL_COUNT + 1)
+    FIGURES_MAXIMUM = LEVEL_COUNT * (2 * STAGE_COUNT + 3) + 6 + ESTIMATOR_MAXIMUM + PLACES_COMPARED * (LEVEL_COUNT + 1)
 };
 
 struct figures {

@@ -61,11 +61,8 @@ static struct json *spread_value(const struct case_view *view)
                 json_set(value, "attempts", json_integer_new(spread->attempt_count));
     for (int level = 0; level < LEVEL_COUNT && made; level++) {
         int64_t bytes = spread_widest(spread, (enum level)level);
-        struct text key = {0};
-        text_format(&key, "%s_bytes", level_name((enum level)level));
-        made = !key.failed &&
-               json_set(value, text_string(&key), bytes == BYTES_UNKNOWN ? json_null_new() : json_integer_new(bytes));
-        text_release(&key);
+        made = json_set(value, level_key((enum level)level),
+                        bytes == BYTES_UNKNOWN ? json_null_new() : json_integer_new(bytes));
     }
     bool known = spread->sequences != SEQUENCES_UNKNOWN;
     made = made && json_set(value, "sequences_equal",

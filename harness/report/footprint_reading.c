@@ -3,11 +3,6 @@
 
 #include <string.h>
 
-static const char *const end_keys[LEVEL_COUNT] = {"requested_bytes", "allocated_bytes", "reserved_bytes",
-                                                  "device_bytes", "process_bytes"};
-static const char *const peak_keys[LEVEL_COUNT] = {"requested_bytes_peak", "allocated_bytes_peak",
-                                                   "reserved_bytes_peak", "device_bytes", "process_bytes_peak"};
-
 const char *word_read(struct filling *filling, const struct json *value, const char *fallback)
 {
     const char *word = json_string_or(value, NULL);
@@ -49,8 +44,9 @@ static void categories_read(const struct json *object, struct footprint_view *fo
     }
 }
 
-static const int64_t unknown_bytes[] = {BYTES_UNKNOWN, BYTES_UNKNOWN, BYTES_UNKNOWN, BYTES_UNKNOWN, BYTES_UNKNOWN};
-_Static_assert(sizeof unknown_bytes / sizeof unknown_bytes[0] == LEVEL_COUNT, "one for each level");
+#define UNKNOWN(name, ...) BYTES_UNKNOWN,
+static const int64_t unknown_bytes[LEVEL_COUNT] = {LEVEL_COUNTED_TABLE(UNKNOWN) LEVEL_READING_TABLE(UNKNOWN)};
+#undef UNKNOWN
 
 /* The figures of all levels, in the arena. */
 static const int64_t *levels_keep(struct filling *filling, const int64_t *bytes)
@@ -77,8 +73,8 @@ static void stage_read(struct filling *filling, const struct json *object, struc
     stage->present = true;
     stage->seconds = seconds_read(object, "seconds");
     for (int level = 0; level < LEVEL_COUNT; level++) {
-        end_bytes[level] = bytes_read(object, end_keys[level]);
-        peak_bytes[level] = bytes_read(object, peak_keys[level]);
+        end_bytes[level] = bytes_read(object, level_key((enum level)level));
+        peak_bytes[level] = bytes_read(object, level_peak_key((enum level)level));
         peak_bytes[level] = peak_bytes[level] == BYTES_UNKNOWN ? end_bytes[level] : peak_bytes[level];
     }
     stage->end_bytes = levels_keep(filling, end_bytes);
@@ -93,7 +89,7 @@ void footprint_read(struct filling *filling, const struct json *object, bool is_
     footprint->peak_stage = word_read(filling, json_get(object, "peak_stage"), NULL);
     footprint->saved_for_backward_bytes = bytes_read(object, "saved_for_backward_bytes");
     for (int level = 0; level < LEVEL_COUNT; level++) {
-        footprint->peak_bytes[level] = bytes_read(object, peak_keys[level]);
+        footprint->peak_bytes[level] = bytes_read(object, level_peak_key((enum level)level));
         footprint->present = footprint->present || footprint->peak_bytes[level] != BYTES_UNKNOWN;
     }
     for (int stage = 0; stage < STAGE_COUNT; stage++) {

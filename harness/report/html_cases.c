@@ -235,17 +235,18 @@ static void stages_append(struct text *text, const struct report *report, const 
         return;
     }
     html_table_begin(text);
-    text_format(text,
-                "<tr><th>peak in stage<th class=n>requested<th class=n>allocated<th class=n>reserved"
-                "<th class=n>allocated, predicted<th class=note>%s\n",
-                report->basis);
+    text_append(text, "<tr><th>peak in stage");
+    for (int level = 0; level < LEVEL_COUNTED_COUNT; level++) {
+        text_format(text, "<th class=n>%s", level_name((enum level)level));
+    }
+    text_format(text, "<th class=n>allocated, predicted<th class=note>%s\n", report->basis);
     for (int stage = STAGE_LOAD; stage < STAGE_COUNT; stage++) {
         const struct stage_view *measured = &view->measured.stages[stage];
         if (!measured->present) {
             continue;
         }
         text_format(text, "<tr><td>%s", report_stage_name(stage));
-        for (int level = LEVEL_REQUESTED; level <= LEVEL_RESERVED; level++) {
+        for (int level = 0; level < LEVEL_COUNTED_COUNT; level++) {
             text_format(text, "<td class=n>%s", bytes_word(measured->peak_bytes[level], false, word));
         }
         int64_t predicted_bytes = view->predicted.stages[stage].peak_bytes[LEVEL_ALLOCATED];

@@ -1,6 +1,7 @@
 /* League: errors of every estimator on every case that counts, and the scopes they are ranked in. Ranking itself is in
  * league_rank.c, what is told of it in league_page.c. */
 #include "harness/report/league.h"
+#include "harness/record/quantity.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -21,8 +22,8 @@ static const struct comparison *comparison_choose(const struct case_view *view, 
     const struct comparison *chosen = NULL;
     for (int index = 0; index < view->comparison_count; index++) {
         const struct comparison *row = &view->comparisons[index];
-        bool total = strcmp(row->quantity, "total_bytes") == 0;
-        bool peak = strcmp(row->quantity, "allocated_bytes_peak") == 0;
+        bool total = strcmp(row->quantity, quantity_name(QUANTITY_TOTAL_BYTES)) == 0;
+        bool peak = strcmp(row->quantity, quantity_name(QUANTITY_ALLOCATED_BYTES_PEAK)) == 0;
         if (comparison_is_main(view, row) && strcmp(row->estimator, estimator) == 0 && row->error_known &&
             (total || (peak && chosen == NULL))) {
             chosen = row;

@@ -1,5 +1,6 @@
 /* League as one JSON document, and as CSV: one row per scope and estimator. Errors are fractions of what was
  * measured. */
+#include "harness/record/level.h"
 #include "harness/report/escape.h"
 #include "harness/report/league_view.h"
 
@@ -81,7 +82,7 @@ struct json *league_json(const void *subject)
     }
     made = json_set(value, "device", json_string_new(league->device)) &&
            json_set(value, "cases", counted_value(&league->counted)) &&
-           json_set(value, "measured", json_string_new("allocated_bytes_peak")) &&
+           json_set(value, "measured", json_string_new(level_peak_key(LEVEL_ALLOCATED))) &&
            json_set(value, "few_cases", json_integer_new(LEAGUE_FEW)) && json_set(value, "scopes", scopes) && made;
     return json_made(value, made);
 }

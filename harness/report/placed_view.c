@@ -157,12 +157,11 @@ static const struct comparison *verdict_find(const struct case_view *view, const
 
 struct place_figures place_figures_make(const struct case_view *view, const struct place_view *place)
 {
-    static const char *const quantities[] = {"requested_bytes_peak", "allocated_bytes_peak"};
     struct place_figures figures = {
         .predicted_bytes = BYTES_UNKNOWN, .measured_bytes = BYTES_UNKNOWN, .stage = STAGE_COUNT};
     enum level level = level_choose(place);
     if (level != LEVEL_COUNT) {
-        figures.quantity = quantities[level];
+        figures.quantity = level_peak_key(level);
         figures.predicted_bytes = place->predicted.peak_bytes[level];
         figures.measured_bytes = place->measured.peak_bytes[level];
         stage_find_off(place, level, &figures);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/base/size.h"
+#include "harness/record/level.h"
 #include "harness/record/proof_words.h"
 #include "harness/record/quantity.h"
 #include "harness/report/escape.h"
@@ -69,7 +70,8 @@ const struct proof_limit *proof_limit_of(const struct proof_view *proof, const c
 {
     for (int i = 0; proof != NULL && i < proof->limit_count; i++) {
         const struct proof_limit *limit = &proof->limits[i];
-        bool is_judged = strcmp(estimator, "replay") != 0 || strcmp(limit->quantity, "reserved_bytes_peak") == 0;
+        bool is_judged =
+            strcmp(estimator, "replay") != 0 || strcmp(limit->quantity, level_peak_key(LEVEL_RESERVED)) == 0;
         if (is_judged && strcmp(limit->estimator, estimator) == 0) {
             return limit;
         }

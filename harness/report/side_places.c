@@ -172,24 +172,23 @@ const struct side_table side_kept = {
 
 /* ---- stages ---- */
 
-enum { STAGE_PLACE, STAGE_NAME, STAGE_FIGURES, STAGE_PROCESS = STAGE_FIGURES + 6, STAGE_COLUMNS };
+enum { STAGE_PLACE, STAGE_NAME, STAGE_FIGURES, STAGE_PROCESS = STAGE_FIGURES + 2 * LEVEL_COUNTED_COUNT, STAGE_COLUMNS };
 
-/* Of each level what was found, and what was predicted. */
+/* Of each level what was found, and what was predicted. Where there is room for one level, it is the allocated one. */
+#define STAGE_LEVEL(name, stem, ...)                                                                                   \
+    {#stem, LEVEL_PEAK_KEY(stem), CELL_BYTES, 11, LEVEL_##name != LEVEL_ALLOCATED},                                    \
+        {"predicted", "predicted_" LEVEL_PEAK_KEY(stem), CELL_BYTES, 11, LEVEL_##name != LEVEL_ALLOCATED},
+
 static const struct side_column stage_columns[] = {
     [STAGE_PLACE] = {"place", "place", CELL_WORD, 5, false},
     [STAGE_NAME] = {"peak in", "stage", CELL_WORD, 8, false},
-    [STAGE_FIGURES] = {"requested", "requested_bytes_peak", CELL_BYTES, 11, true},
-    [STAGE_FIGURES + 1] = {"predicted", "predicted_requested_bytes_peak", CELL_BYTES, 11, true},
-    [STAGE_FIGURES + 2] = {"allocated", "allocated_bytes_peak", CELL_BYTES, 11, false},
-    [STAGE_FIGURES + 3] = {"predicted", "predicted_allocated_bytes_peak", CELL_BYTES, 11, false},
-    [STAGE_FIGURES + 4] = {"reserved", "reserved_bytes_peak", CELL_BYTES, 11, true},
-    [STAGE_FIGURES + 5] = {"predicted", "predicted_reserved_bytes_peak", CELL_BYTES, 11, true},
-    [STAGE_PROCESS] = {"process", "process_bytes_peak", CELL_BYTES, 11, true},
+    LEVEL_COUNTED_TABLE(STAGE_LEVEL) /* requested_bytes_peak, predicted_requested_bytes_peak, ... */
+    {"process", LEVEL_PEAK_KEY(process), CELL_BYTES, 11, true},
 };
 
 static void stage_cells(const struct stage_view *measured, const struct stage_view *predicted, struct cell *cells)
 {
-    for (int level = LEVEL_REQUESTED; level <= LEVEL_RESERVED; level++) {
+    for (int level = 0; level < LEVEL_COUNTED_COUNT; level++) {
         struct cell *found = &cells[STAGE_FIGURES + 2 * level];
         found[0] = cell_bytes(measured->peak_bytes[level]);
         found[1] = cell_bytes(predicted->peak_bytes[level]);

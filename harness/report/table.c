@@ -147,13 +147,12 @@ static void comparison_append(const struct table *table, const struct comparison
  * no predictions at all. */
 static void readings_append(const struct table *table, const struct case_view *view)
 {
-    static const char *const names[LEVEL_COUNT] = {"requested peak", "allocated peak", "reserved peak", "device used",
-                                                   "process peak"};
     char figure[WORDING_BYTES];
-    for (int level = view->comparison_count > 0 ? LEVEL_DEVICE : 0; level < LEVEL_COUNT; level++) {
+    for (int level = view->comparison_count > 0 ? LEVEL_COUNTED_COUNT : 0; level < LEVEL_COUNT; level++) {
         int64_t bytes = view->measured.peak_bytes[level];
         if (bytes != BYTES_UNKNOWN) {
-            row_append(table, "(reading)", names[level], "-", bytes_word(bytes, false, figure), "-", "");
+            row_append(table, "(reading)", level_peak_name((enum level)level), "-", bytes_word(bytes, false, figure),
+                       "-", "");
         }
     }
 }

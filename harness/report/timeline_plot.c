@@ -7,9 +7,11 @@
 
 enum { TIMELINE_PANELS = 9 };
 
+_Static_assert(LEVEL_COUNTED_COUNT == 3, "plots/timeline.gp finds the prediction behind three levels");
+
 static bool stage_differs(const struct stage_view *measured, const struct stage_view *predicted)
 {
-    for (int level = 0; level <= LEVEL_RESERVED; level++) {
+    for (int level = 0; level < LEVEL_COUNTED_COUNT; level++) {
         int64_t a = measured->peak_bytes[level], b = predicted->peak_bytes[level];
         if (a != BYTES_UNKNOWN && b != BYTES_UNKNOWN && a != b) {
             return true;
@@ -56,7 +58,7 @@ static void panel_write(struct plot_page *page, const struct case_view *view)
         }
         label_column(&page->data, view->title);
         text_format(&page->data, "\t%s", report_stage_name(stage));
-        for (int level = 0; level <= LEVEL_RESERVED; level++) {
+        for (int level = 0; level < LEVEL_COUNTED_COUNT; level++) {
             bytes_column(&page->data, measured->peak_bytes[level]);
         }
         bytes_column(&page->data, view->predicted.stages[stage].peak_bytes[LEVEL_ALLOCATED]);
