@@ -8,7 +8,7 @@ struct element_parameters {
     float f0, f1;
 };
 
-/* X(name, opcode, form): an operation whose attributes change its formula has one row for each form, see element_form.
+/* X(name, opcode, form): an operation whose attributes change its formula has a row for each form, below ELEMENT_FORMS.
  */
 #define ELEMENT_TABLE(X)                                                                                               \
     X(copy, COPY, 0)                                                                                                   \
@@ -42,7 +42,9 @@ struct element_parameters {
     X(logistic_backward, SIGMOID_BACKWARD, 0)                                                                          \
     X(dropout_backward, DROPOUT_BACKWARD, 0)
 
-/* Which row of the table an operation needs. */
+enum { ELEMENT_FORMS = 4 };
+
+/* Which form of its operation a call needs. */
 static inline int element_form(const struct operation_call *call)
 {
     switch (call->opcode) {
@@ -55,6 +57,14 @@ static inline int element_form(const struct operation_call *call)
     default:
         return 0;
     }
+}
+
+/* The row of a call, for a switch over ELEMENT_ROW(opcode, form). */
+#define ELEMENT_ROW(opcode, form) ((int)OPCODE_##opcode * ELEMENT_FORMS + (form))
+
+static inline int element_row(const struct operation_call *call)
+{
+    return (int)call->opcode * ELEMENT_FORMS + element_form(call);
 }
 
 #define ELEMENT(name) BODY float element_##name(float a, float b, struct element_parameters p)

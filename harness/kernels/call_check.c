@@ -7,7 +7,7 @@
 
 #include "harness/kernels/call_check_shape.h"
 
-static const char kernel_unknown[] = "the operation is not one of the kernels";
+const char kernel_unknown[] = "the operation is not one of the kernels";
 
 static shape_check *const shape_checks[OPCODE_COUNT] = {
 #define KERNEL_CHECK(name, pattern, check, host, launch) (check),

@@ -11,6 +11,9 @@
 extern "C" {
 #endif
 
+/* What is said of a call whose operation has no kernel. */
+extern const char kernel_unknown[];
+
 /* NULL, or a static text that says what does not fit. A product of a matrix library (PRODUCT in OPERATION_TABLE) is not
  * checked here but by its plan (device/product_plan.h): of one it is said that it is not one of the kernels. */
 const char *call_check(const struct operation_call *call);

@@ -4,6 +4,7 @@
 
 #include "harness/kernels/body_element.h"
 #include "harness/kernels/body_random.h"
+#include "harness/kernels/call_check.h"
 #include "harness/kernels/host_operations.h"
 #include "harness/kernels/host_walk.h"
 
@@ -25,21 +26,15 @@ ELEMENT_TABLE(ELEMENT_LOOP)
 
 static element_function *element_loop_for(const struct operation_call *call)
 {
-    static const struct {
-        enum opcode opcode;
-        int form;
-        element_function *function;
-    } rows[] = {
-#define ELEMENT_ROW(name, opcode, form) {OPCODE_##opcode, form, element_loop_##name},
-        ELEMENT_TABLE(ELEMENT_ROW)
-#undef ELEMENT_ROW
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (rows[i].opcode == call->opcode && rows[i].form == element_form(call)) {
-            return rows[i].function;
-        }
+    switch (element_row(call)) {
+#define ELEMENT_CASE(name, opcode, form)                                                                               \
+    case ELEMENT_ROW(opcode, form):                                                                                    \
+        return element_loop_##name;
+        ELEMENT_TABLE(ELEMENT_CASE)
+#undef ELEMENT_CASE
+    default:
+        return NULL;
     }
-    return NULL;
 }
 
 struct element_job {
@@ -71,6 +66,9 @@ const char *host_element(const struct operation_call *call)
         .function = element_loop_for(call),
         .parameters = {(float)attributes->f[0], (float)attributes->f[1]},
     };
+    if (job.function == NULL) {
+        return kernel_unknown;
+    }
     struct walk walk = walk_of_call(call);
     host_walk_run(&walk, element_piece, &job);
     return NULL;

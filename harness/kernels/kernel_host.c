@@ -24,7 +24,7 @@ bool kernel_host_has(enum opcode opcode)
 const char *kernel_host_run(const struct operation_call *call)
 {
     if (!kernel_host_has(call->opcode)) {
-        return "the operation is not one of the kernels";
+        return kernel_unknown;
     }
     const char *wrong = call_check(call);
     return wrong != NULL ? wrong : functions[call->opcode](call);

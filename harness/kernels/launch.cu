@@ -31,7 +31,7 @@ static bool outputs_are_empty(const struct operation_call *call)
 const char *kernel_cuda_run(const struct operation_call *call, void *stream)
 {
     if (!kernel_cuda_has(call->opcode)) {
-        return "the operation is not one of the kernels";
+        return kernel_unknown;
     }
     const char *wrong = call_check(call);
     if (wrong != NULL || outputs_are_empty(call)) {

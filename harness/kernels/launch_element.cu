@@ -4,6 +4,7 @@
 
 #include "harness/kernels/body_create.h"
 #include "harness/kernels/body_element.h"
+#include "harness/kernels/call_check.h"
 #include "harness/kernels/launch_group.h"
 
 struct element_launch {
@@ -68,28 +69,32 @@ ELEMENT_TABLE(ELEMENT_KERNEL)
 
 typedef void element_kernel(const struct element_launch launch);
 
+/* NULL where the call is of no element-wise operation. */
+static element_kernel *element_kernel_for(const struct operation_call *call)
+{
+    switch (element_row(call)) {
+#define ELEMENT_CASE(name, opcode, form)                                                                               \
+    case ELEMENT_ROW(opcode, form):                                                                                    \
+        return element_kernel_##name;
+        ELEMENT_TABLE(ELEMENT_CASE)
+#undef ELEMENT_CASE
+    default:
+        return NULL;
+    }
+}
+
 const char *launch_element(const struct operation_call *call, cudaStream_t stream)
 {
-    static const struct {
-        enum opcode opcode;
-        int form;
-        element_kernel *kernel;
-    } rows[] = {
-#define ELEMENT_ROW(name, opcode, form) {OPCODE_##opcode, form, element_kernel_##name},
-        ELEMENT_TABLE(ELEMENT_ROW)
-#undef ELEMENT_ROW
-    };
+    element_kernel *kernel = element_kernel_for(call);
+    if (kernel == NULL) {
+        return kernel_unknown;
+    }
     struct element_launch launch = element_launch_of(call);
     for (int t = 0; t < call->tensor_count; t++) {
         launch.groups = group_converts(call->tensors[t].dtype) ? launch.groups : 0;
     }
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (rows[i].opcode == call->opcode && rows[i].form == element_form(call)) {
-            rows[i].kernel<<<group_blocks(launch.count, launch.groups), LANES, 0, stream>>>(launch);
-            return launch_result();
-        }
-    }
-    return "the operation is not one of the kernels";
+    kernel<<<group_blocks(launch.count, launch.groups), LANES, 0, stream>>>(launch);
+    return launch_result();
 }
 
 /* Copies elements of one size, whatever they mean. */
