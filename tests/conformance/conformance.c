@@ -48,7 +48,12 @@ static void trial_note(struct conform *conform, const struct trial *trial, const
     int operands[OPERATION_TENSORS_MAXIMUM] = {0};
     contract_operands(&conform->contract, call, operands);
     for (int t = 0; t < call->tensor_count; t++) {
-        conformance->tried[operands[t]][call->tensors[t].dtype] = true;
+        enum dtype dtype = call->tensors[t].dtype;
+        bool *tried = &conformance->tried[operands[t]][dtype];
+        if (!*tried && !conform->contract.operands[operands[t]].takes[dtype]) {
+            text_format(&conformance->report, "beyond the pattern: %s as tensor %d\n", dtype_name(dtype), operands[t]);
+        }
+        *tried = true;
     }
     cell->trial_count++;
     cell->error = fmax(cell->error, outcome->error);
