@@ -92,13 +92,19 @@ static const char *plugin_find(const struct plugin_folders *folders, const char 
     return NULL;
 }
 
+bool plugin_entry_fits(const struct plugin_entry *entry)
+{
+    return entry->version == PLUGIN_VERSION && entry->call_bytes == sizeof(struct operation_call) &&
+           strcmp(entry->operations, operation_list) == 0;
+}
+
 static enum status_code plugin_entry_read(const char *kind, void *library, const char *path,
                                           const struct plugin_entry **entry, struct status *error)
 {
     plugin_entry_function entry_function = NULL;
     bool has_entry = symbol_find(library, PLUGIN_ENTRY_SYMBOL, &entry_function);
     const struct plugin_entry *found = has_entry ? entry_function() : NULL;
-    if (found == NULL || found->version != PLUGIN_VERSION || found->call_bytes != sizeof(struct operation_call)) {
+    if (found == NULL || !plugin_entry_fits(found)) {
         return status_set(
             error, STATUS_UNAVAILABLE,
             "%s: the plug-in %s was built from other sources than this program; build both anew with make", kind, path);

@@ -4,6 +4,7 @@
 #ifndef ASSAY_DEVICE_PLUGIN_H
 #define ASSAY_DEVICE_PLUGIN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "harness/base/status.h"
@@ -11,17 +12,23 @@
 
 #define PLUGIN_ENTRY_SYMBOL "assay_device_entry"
 
-/* Raised with every change to device.h, operation.h or this file that an older plug-in would misread. */
-enum { PLUGIN_VERSION = 7 };
+/* Raised with every change to device.h, operation.h or this file that an older plug-in would misread, but for the table
+ * of operations, which is compared itself. */
+enum { PLUGIN_VERSION = 8 };
 
+/* version is first whatever the version. */
 struct plugin_entry {
-    int version;       /* PLUGIN_VERSION it was compiled with */
-    size_t call_bytes; /* sizeof(struct operation_call) it was compiled with */
+    int version;            /* PLUGIN_VERSION it was compiled with */
+    size_t call_bytes;      /* sizeof(struct operation_call) it was compiled with */
+    const char *operations; /* operation_list it was compiled with */
     enum status_code (*open)(int index, struct device **device, struct status *error);
     enum status_code (*identify)(int index, struct device_identity *identity, struct status *error);
 };
 
 typedef const struct plugin_entry *(*plugin_entry_function)(void);
+
+/* Whether a plug-in with this entry was compiled with the same interface and the same operations. */
+bool plugin_entry_fits(const struct plugin_entry *entry);
 
 /* Opens device number index of the plug-in file_name ("libassay_cuda.so"). It is looked for in $ASSAY_PLUGIN_DIR alone
  * where that is set; else beside the executable, two folders above it (the tests of a build tree), and in the folder

@@ -16,6 +16,13 @@ static const struct {
 #undef PRODUCT_ROW
 };
 
+const char operation_list[] =
+#define KERNEL_WORDS(name, pattern, check, host, launch) #name " " pattern "\n"
+#define PRODUCT_WORDS(name, pattern, kind)               #name " " pattern "\n"
+    OPERATION_TABLE(KERNEL_WORDS, PRODUCT_WORDS);
+#undef KERNEL_WORDS
+#undef PRODUCT_WORDS
+
 const char *opcode_name(enum opcode opcode)
 {
     return operations[opcode].name;

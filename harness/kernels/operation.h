@@ -336,6 +336,9 @@ struct operation_call {
 /* What computes an operation: a kernel of this folder, or the products of the library that a device has opened. */
 enum product_kind { PRODUCT_NONE, PRODUCT_MATMUL, PRODUCT_CONVOLUTION };
 
+/* The table in words, "FILL >a\nRANDOM_NORMAL >F\n...": two builds whose lists differ do not understand each other. */
+extern const char operation_list[];
+
 const char *opcode_name(enum opcode opcode);    /* "LAYERNORM" */
 const char *opcode_pattern(enum opcode opcode); /* "FFF>FSS" */
 int opcode_input_count(enum opcode opcode);     /* required ones */

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -60,6 +61,21 @@ static void test_counts_follow_from_the_pattern(void **state)
     assert_int_equal(opcode_output_count(OPCODE_ADAM_8BIT), 5);
 }
 
+/* What a program and its plug-in compare. */
+static void test_the_list_has_every_operation_in_its_place(void **state)
+{
+    (void)state;
+    const char *line = operation_list;
+    for (int opcode = 0; opcode < OPCODE_COUNT; opcode++) {
+        char expected[64];
+        snprintf(expected, sizeof expected, "%s %s\n", opcode_name((enum opcode)opcode),
+                 opcode_pattern((enum opcode)opcode));
+        assert_memory_equal(line, expected, strlen(expected));
+        line += strlen(expected);
+    }
+    assert_string_equal(line, "");
+}
+
 static void test_letters_take_their_dtypes(void **state)
 {
     (void)state;
@@ -103,6 +119,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_pattern_can_be_read),
         cmocka_unit_test(test_counts_follow_from_the_pattern),
+        cmocka_unit_test(test_the_list_has_every_operation_in_its_place),
         cmocka_unit_test(test_letters_take_their_dtypes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

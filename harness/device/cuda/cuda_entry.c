@@ -8,6 +8,7 @@ const struct plugin_entry *assay_device_entry(void)
 {
     static const struct plugin_entry entry = {.version = PLUGIN_VERSION,
                                               .call_bytes = sizeof(struct operation_call),
+                                              .operations = operation_list,
                                               .open = cuda_open,
                                               .identify = cuda_identify};
     return &entry;
