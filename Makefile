@@ -294,7 +294,7 @@ conformance: ## a table a device: the worst error of every operation in every dt
 conformance: $(PLUGIN) $(CONFORMANCE)
 	@status=0; for program in $(CONFORMANCE); do OMP_WAIT_POLICY=passive $$program --table || status=1; done; exit $$status
 
-check: ## warnings as errors with gcc and clang, cppcheck, format, include direction, lengths
+check: ## warnings as errors with gcc and clang, cppcheck, format, include direction, circles, lengths
 	@ci/check-all.sh
 
 check-kernels: ## no CUDA kernel that moves rows keeps registers in memory, and packets are read at once (needs nvcc)

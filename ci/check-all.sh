@@ -41,6 +41,7 @@ cppcheck_run() {
 
 step "include direction, doors and calls" ci/check-includes.sh
 step "lengths" ci/check-lengths.sh
+step "circles of calls and includes" ci/check-circles.sh
 step "format" format_check
 step "warnings of gcc and clang" ci/check-warnings.sh
 step "cppcheck" cppcheck_run

@@ -251,3 +251,27 @@ bool page_visit(const struct page *page, enum page_media medium, page_visitor *v
     }
     return whole;
 }
+
+static void marked_write(const struct page_dialect *dialect, const struct page_mark *mark, const char *words,
+                         struct text *text)
+{
+    text_append(text, mark->before);
+    dialect->append(text, words);
+    text_append(text, mark->end);
+}
+
+bool page_words_write(const struct page_dialect *dialect, const struct page_block *block, struct text *text)
+{
+    const struct page_mark *mark = &dialect->marks[block->kind];
+    if (mark->before == NULL) {
+        return false;
+    }
+    if (block->strong != NULL) {
+        text_append(text, mark->before);
+        marked_write(dialect, block->is_alert ? &dialect->alert : &dialect->strong, block->strong, text);
+        marked_write(dialect, &(struct page_mark){"", mark->end}, block->words, text);
+    } else {
+        marked_write(dialect, mark, block->words, text);
+    }
+    return true;
+}

@@ -173,4 +173,18 @@ bool page_visit(const struct page *page, enum page_media medium, page_visitor *v
 /* Whether what is for `media` is for a reader of medium; 0 is for all. */
 bool page_is_for(unsigned media, enum page_media medium);
 
+/* What a format puts around words: around those of each kind of block, and around strong words within them. */
+struct page_mark {
+    const char *before, *end;
+};
+
+struct page_dialect {
+    void (*append)(struct text *text, const char *words); /* escaped */
+    struct page_mark strong, alert;                       /* alert: strong words of a block that is an alert */
+    struct page_mark marks[BLOCK_KIND_COUNT];             /* before NULL: a block that is not words */
+};
+
+/* Appends a block of words. False where the block is none: nothing is appended. */
+bool page_words_write(const struct page_dialect *dialect, const struct page_block *block, struct text *text);
+
 #endif

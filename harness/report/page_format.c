@@ -22,30 +22,6 @@ void page_none_write(const struct page *page, const struct report_style *style, 
     (void)text;
 }
 
-static void marked_write(const struct page_dialect *dialect, const struct page_mark *mark, const char *words,
-                         struct text *text)
-{
-    text_append(text, mark->before);
-    dialect->append(text, words);
-    text_append(text, mark->end);
-}
-
-bool page_words_write(const struct page_dialect *dialect, const struct page_block *block, struct text *text)
-{
-    const struct page_mark *mark = &dialect->marks[block->kind];
-    if (mark->before == NULL) {
-        return false;
-    }
-    if (block->strong != NULL) {
-        text_append(text, mark->before);
-        marked_write(dialect, block->is_alert ? &dialect->alert : &dialect->strong, block->strong, text);
-        marked_write(dialect, &(struct page_mark){"", mark->end}, block->words, text);
-    } else {
-        marked_write(dialect, mark, block->words, text);
-    }
-    return true;
-}
-
 enum status_code report_format_parse(const char *name, enum report_format *format, struct status *error)
 {
     for (int index = 0; index < REPORT_FORMAT_COUNT; index++) {

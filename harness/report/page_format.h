@@ -13,20 +13,6 @@ typedef void page_writer(const struct page *page, const struct report_style *sty
 REPORT_FORMAT_TABLE(PAGE_WRITER_DECLARE)
 #undef PAGE_WRITER_DECLARE
 
-/* What a format puts around words: around those of each kind of block, and around strong words within them. */
-struct page_mark {
-    const char *before, *end;
-};
-
-struct page_dialect {
-    void (*append)(struct text *text, const char *words); /* escaped */
-    struct page_mark strong, alert;                       /* alert: strong words of a block that is an alert */
-    struct page_mark marks[BLOCK_KIND_COUNT];             /* before NULL: a block that is not words */
-};
-
-/* Appends a block of words. False where the block is none: nothing is appended. */
-bool page_words_write(const struct page_dialect *dialect, const struct page_block *block, struct text *text);
-
 /* Appends a subject in one format that is its own affair. */
 typedef void page_own_writer(const void *subject, const struct report_style *style, struct text *text);
 

@@ -75,12 +75,20 @@ static void the_accuracy_is_read_off_a_report(void **state)
            "allocated peak      99 cases, median +0.00 %, worst -1.00 %: gpt2\n");
 }
 
+static void a_circle_of_calls_is_found(void **state)
+{
+    (void)state;
+    expect("printf '%s\n' 'has x/a.c a' 'has x/b.c b' 'has x/c.c c' 'uses x/a.c b' 'uses x/b.c c' 'uses x/c.c a'"
+           " 'uses x/c.c b' 'uses x/a.c d' | awk -v counting=0 -f ci/check-circles.awk",
+           "x/a.c:1: a circle of calls: x/a.c -> x/b.c (b) -> x/c.c (c) -> x/a.c (a); move what both sides need into a "
+           "file that knows neither\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_bar_in_a_cell_stays_escaped),
-        cmocka_unit_test(a_long_function_is_found),
-        cmocka_unit_test(the_table_of_the_parts_is_folded),
+        cmocka_unit_test(a_bar_in_a_cell_stays_escaped),     cmocka_unit_test(a_long_function_is_found),
+        cmocka_unit_test(the_table_of_the_parts_is_folded),  cmocka_unit_test(a_circle_of_calls_is_found),
         cmocka_unit_test(the_accuracy_is_read_off_a_report),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
