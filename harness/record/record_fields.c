@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "harness/case/case_field.h"
+
 #include "harness/record/level.h"
 
 const struct field RECORD_RUN_FIELDS[] = {
@@ -63,36 +65,21 @@ enum { FIELD_OPTIONAL = false, FIELD_REQUIRED = true };
 #define PLACE_LEVEL(name, stem, peak, words, need)   LEVEL_FIELDS_##peak("places.#.stages.*", stem, need)
 #define CONTEXT_LEVEL(name, stem, peak, words, need) LEVEL_FIELDS_END("context", stem, need)
 
+/* The fields of a case but its model. */
+#define IDENTITY_KIND_NAME   KIND_STRING
+#define IDENTITY_KIND_COUNT  KIND_INTEGER
+#define IDENTITY_KIND_SWITCH KIND_BOOLEAN
+#define IDENTITY_KIND_TEXT   KIND_STRING
+#define IDENTITY_FIELD(name, member, kind, record, ...)                                                                \
+    {"identity." #member, IDENTITY_KIND_##kind | (RECORD_##record == RECORD_ALWAYS ? 0 : KIND_NULL),                   \
+     RECORD_##record == RECORD_ALWAYS || RECORD_##record == RECORD_NULLABLE},
+
 const struct field RECORD_CASE_FIELDS[] = {
     {"id", KIND_STRING, true},
     {"family", KIND_STRING | KIND_NULL, false},
     {"identity", KIND_OBJECT, true},
     {"identity.model", KIND_STRING, true},
-    {"identity.mode", KIND_STRING, true},
-    {"identity.precision", KIND_STRING, true},
-    {"identity.quantize", KIND_STRING | KIND_NULL, false},
-    {"identity.batch", KIND_INTEGER | KIND_NULL, true},
-    {"identity.seq", KIND_INTEGER | KIND_NULL, true},
-    {"identity.new_tokens", KIND_INTEGER | KIND_NULL, false},
-    {"identity.cache", KIND_STRING | KIND_NULL, false},
-    {"identity.cache_dtype", KIND_STRING | KIND_NULL, false},
-    {"identity.beams", KIND_INTEGER | KIND_NULL, false},
-    {"identity.attention", KIND_STRING | KIND_NULL, true},
-    {"identity.padding", KIND_BOOLEAN | KIND_NULL, false},
-    {"identity.optimizer", KIND_STRING | KIND_NULL, true},
-    {"identity.loss", KIND_STRING | KIND_NULL, false},
-    {"identity.lora_rank", KIND_INTEGER | KIND_NULL, false},
-    {"identity.lora_targets", KIND_STRING | KIND_NULL, false},
-    {"identity.prepare_kbit", KIND_BOOLEAN | KIND_NULL, false},
-    {"identity.checkpointing", KIND_BOOLEAN | KIND_NULL, true},
-    {"identity.accumulate", KIND_INTEGER | KIND_NULL, true},
-    {"identity.logits", KIND_STRING | KIND_NULL, true},
-    {"identity.tf32", KIND_BOOLEAN | KIND_NULL, false},
-    {"identity.tf32_convolutions", KIND_BOOLEAN | KIND_NULL, false},
-    {"identity.place", KIND_STRING | KIND_NULL, false},
-    {"identity.checkpoint", KIND_STRING | KIND_NULL, false},
-    {"identity.find_batch", KIND_STRING | KIND_NULL, false},
-    {"identity.head", KIND_STRING | KIND_NULL, true},
+    CASE_FIELD_TABLE(IDENTITY_FIELD) /* each row ends with a comma */
     {"status", KIND_STRING, true},
     {"reason", KIND_STRING | KIND_NULL, true},
     {"attempt", KIND_INTEGER, true},

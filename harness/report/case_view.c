@@ -5,43 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/report/case_words.h"
 #include "harness/report/estimator_look.h"
 #include "harness/report/footprint_reading.h"
 #include "harness/report/placed_view.h"
 #include "harness/report/proof_rates.h"
 #include "harness/report/search_view.h"
 #include "harness/report/wording.h"
-
-static void identity_read(struct filling *filling, const struct json *identity)
-{
-    struct case_view *view = filling->view;
-    view->model = word_read(filling, json_get(identity, "model"), NULL);
-    view->mode = word_read(filling, json_get(identity, "mode"), NULL);
-    view->precision = word_read(filling, json_get(identity, "precision"), NULL);
-    view->quantize = word_read(filling, json_get(identity, "quantize"), NULL);
-    view->attention = word_read(filling, json_get(identity, "attention"), NULL);
-    view->optimizer = word_read(filling, json_get(identity, "optimizer"), NULL);
-    view->loss = word_read(filling, json_get(identity, "loss"), NULL);
-    view->place_text = word_read(filling, json_get(identity, "place"), NULL);
-    view->checkpoint = word_read(filling, json_get(identity, "checkpoint"), NULL);
-    view->find_batch = word_read(filling, json_get(identity, "find_batch"), NULL);
-    view->lora_rank = json_integer_or(json_get(identity, "lora_rank"), -1);
-    view->lora_targets = word_read(filling, json_get(identity, "lora_targets"), NULL);
-    view->logits = word_read(filling, json_get(identity, "logits"), NULL);
-    view->head = word_read(filling, json_get(identity, "head"), NULL);
-    view->cache = word_read(filling, json_get(identity, "cache"), NULL);
-    view->cache_dtype = word_read(filling, json_get(identity, "cache_dtype"), NULL);
-    view->batch = json_integer_or(json_get(identity, "batch"), -1);
-    view->seq = json_integer_or(json_get(identity, "seq"), -1);
-    view->accumulate = json_integer_or(json_get(identity, "accumulate"), -1);
-    view->new_tokens = json_integer_or(json_get(identity, "new_tokens"), -1);
-    view->beams = json_integer_or(json_get(identity, "beams"), -1);
-    view->tf32 = json_boolean_or(json_get(identity, "tf32"), false);
-    view->tf32_convolutions = json_boolean_or(json_get(identity, "tf32_convolutions"), false);
-    view->padding = json_boolean_or(json_get(identity, "padding"), false);
-    view->prepare_kbit = json_boolean_or(json_get(identity, "prepare_kbit"), false);
-    view->checkpointing = json_boolean_or(json_get(identity, "checkpointing"), false);
-}
 
 static int key_order(const void *left, const void *right)
 {
@@ -148,103 +118,20 @@ static bool validity_read(struct report *report, const struct json *line, struct
     return view->disturbance != NULL;
 }
 
-static bool mode_is(const struct case_view *view, const char *mode)
-{
-    return view->mode != NULL && strcmp(view->mode, mode) == 0;
-}
-
-static void label_append(struct text *label, const char *word)
-{
-    if (word != NULL) {
-        text_append(label, label->length > 0 ? " " : "");
-        text_append(label, word);
-    }
-}
-
-static void label_number(struct text *label, const char *name, int64_t number)
-{
-    text_append(label, name);
-    text_integer(label, number);
-}
-
-/* "find-halve"; nothing for NULL. */
-static void label_named(struct text *label, const char *name, const char *word)
-{
-    if (word != NULL) {
-        text_format(label, "%s%s-%s", label->length > 0 ? " " : "", name, word);
-    }
-}
-
-static const char *unless(const char *word, const char *usual)
-{
-    return word != NULL && strcmp(word, usual) != 0 ? word : NULL;
-}
-
-/* The label of a placed case without its place. False: no memory. */
-static bool placed_title_make(struct report *report, struct case_view *view, const char *label)
-{
-    if (view->placed == NULL) {
-        return true;
-    }
-    struct text title = {0};
-    text_append(&title, label);
-    label_named(&title, "checkpoint", view->checkpoint);
-    view->placed->title = title.failed ? NULL : report_word(report, text_string(&title));
-    text_release(&title);
-    return view->placed->title != NULL;
-}
-
+/* The label, and of a placed case the one without its place. False: no memory. */
 static bool label_make(struct report *report, struct case_view *view)
 {
-    struct text label = {0};
-    label_append(&label, view->model);
-    label_append(&label, view->mode);
-    label_append(&label, view->precision);
-    label_append(&label, unless(view->quantize, "linear"));
-    if (!mode_is(view, "load")) {
-        if (view->batch >= 0) {
-            label_number(&label, " b", view->batch);
-        }
-        if (view->seq >= 0) {
-            label_number(&label, " s", view->seq);
-        }
-        if (view->new_tokens >= 0) {
-            label_number(&label, " +", view->new_tokens);
-        }
-        label_append(&label, unless(view->cache, "dynamic"));
-        if (unless(view->cache_dtype, "auto") != NULL) {
-            text_format(&label, " cache-%s", view->cache_dtype);
-        }
-        if (view->beams > 1) {
-            label_number(&label, " beams", view->beams);
-        }
-        label_append(&label, unless(view->attention, "sdpa"));
-        label_append(&label, view->padding ? "padding" : NULL);
-        label_append(&label, mode_is(view, "train") ? view->optimizer : NULL);
-        if (unless(view->loss, "composed") != NULL) {
-            text_format(&label, " loss-%s", view->loss);
-        }
-        if (view->lora_rank > 0) {
-            label_number(&label, " lora", view->lora_rank);
-            label_append(&label, unless(view->lora_targets, "attention"));
-            label_append(&label, view->prepare_kbit ? "prepare-kbit" : NULL);
-        }
-        label_append(&label, view->checkpointing ? "checkpointing" : NULL);
-        if (view->accumulate > 1) {
-            label_number(&label, " accumulate", view->accumulate);
-        }
-        label_append(&label, mode_is(view, "generate") ? unless(view->logits, "last") : unless(view->logits, "all"));
-        label_append(&label, view->tf32 ? "tf32" : view->tf32_convolutions ? "tf32-convolutions" : NULL);
+    struct text label = {0}, title = {0};
+    case_label_append(&label, view, FIELD_MODEL);
+    view->label =
+        label.failed ? NULL : arena_copy(&report->arena, view->model != NULL ? text_string(&label) : view->id);
+    if (view->placed != NULL) {
+        case_label_append(&title, view, FIELD_PLACE);
+        view->placed->title = title.failed ? NULL : report_word(report, text_string(&title));
     }
-    label_append(&label, unless(view->head, mode_is(view, "load") ? "bare" : "lm"));
-    bool titled = placed_title_make(report, view, text_string(&label));
-    label_named(&label, "place", view->place_text);
-    label_named(&label, "checkpoint", view->checkpoint);
-    label_named(&label, "find", unless(view->find_batch, "none"));
-    const char *made = view->model != NULL ? text_string(&label) : view->id;
-    view->label = label.failed ? NULL : arena_copy(&report->arena, made);
     text_release(&label);
-    return view->label != NULL && titled;
+    text_release(&title);
+    return view->label != NULL && (view->placed == NULL || view->placed->title != NULL);
 }
 
 /* The report's own pointer for a name, so that names can be compared by address; NULL where the list is full, or memory
@@ -344,7 +231,7 @@ bool case_view_read(struct report *report, const struct json *line, const char *
     view->status = word_read(&filling, json_get(line, "status"), "error");
     view->reason = word_read(&filling, json_get(line, "reason"), "");
     view->family = word_read(&filling, json_get(line, "family"), NULL);
-    identity_read(&filling, json_get(line, "identity"));
+    case_fields_read(&filling, json_get(line, "identity"));
     view->settings = settings_read(&filling, json_get(line, "identity"), "");
     view->attention_backend = word_read(&filling, json_get(line, "attention_backend"), NULL);
     view->sequence = word_read(&filling, json_get(line, "sequence_hash"), NULL);

@@ -13,6 +13,7 @@
 #include "harness/base/arena.h"
 #include "harness/base/json.h"
 #include "harness/base/name_table.h"
+#include "harness/case/case_field.h"
 #include "harness/record/level.h"
 #include "harness/record/outcome.h"
 #include "harness/record/record.h"
@@ -107,8 +108,16 @@ struct estimator_total {
     int64_t weights_bytes; /* of these; BYTES_UNKNOWN: the estimator does not say */
 };
 
+/* A field of a case: the word or the text of the record, NULL for none; a count, negative for none; whether a switch is
+ * on. */
+#define VIEW_MEMBER_NAME(member)             const char *member;
+#define VIEW_MEMBER_COUNT(member)            int64_t member;
+#define VIEW_MEMBER_SWITCH(member)           bool member;
+#define VIEW_MEMBER_TEXT(member)             const char *member;
+#define VIEW_MEMBER(name, member, kind, ...) VIEW_MEMBER_##kind(member)
+
 struct case_view {
-    struct record_place place; /* of its line, for record_stream_again */
+    struct record_place line; /* where it is, for record_stream_again */
     const char *id, *status, *reason;
     const char *family; /* NULL: records before 1.3 */
     const char
@@ -118,12 +127,8 @@ struct case_view {
                              null is left out: a field that an older record does not have says the same */
     bool validity_known, invalid; /* not known: nothing was measured, or an older record */
     const char *disturbance;      /* the reasons, "; " between them; "" where it is not invalid */
-    const char *model, *mode, *precision, *quantize, *attention, *optimizer, *loss, *lora_targets, *logits, *head,
-        *cache;
-    const char *cache_dtype;                                      /* NULL: of a static cache, or none */
-    const char *place_text, *checkpoint, *find_batch;             /* as suites spell them; NULL: none */
-    int64_t batch, seq, lora_rank, accumulate, new_tokens, beams; /* negative: absent */
-    bool padding, prepare_kbit, checkpointing, tf32, tf32_convolutions;
+    const char *model;
+    CASE_FIELD_TABLE(VIEW_MEMBER)  /* harness/case/case_field.h: mode, precision, ... */
     const char *attention_backend; /* whose storages were measured; NULL: no attention, or an older record */
     const char *label; /* "bert-base-cased train float32 b8 s512 adam-foreach": what differs from the defaults */
     const char

@@ -4,6 +4,7 @@
  * apart. */
 #include <string.h>
 
+#include "harness/report/case_words.h"
 #include "harness/report/cases_page.h"
 #include "harness/report/escape.h"
 #include "harness/report/estimator_look.h"
@@ -40,21 +41,47 @@ static bool is_stranger(const char *estimator)
     return estimator_look_find(estimator)->name == NULL;
 }
 
+/* The fields that every record has are among the first columns, those that are left out where they are usual among the
+ * last. */
+static bool is_column(enum case_field field, bool is_late)
+{
+    return (case_field_row(field)->record == RECORD_UNUSUAL) == is_late;
+}
+
+static void keys_write(bool is_late, struct text *text)
+{
+    for (enum case_field field = FIELD_MODE; field < FIELD_COUNT; field++) {
+        if (is_column(field, is_late)) {
+            text_format(text, "%s,", case_field_key(field));
+        }
+    }
+}
+
+static void fields_write(const struct case_view *view, bool is_late, struct text *text)
+{
+    char buffer[CASE_WORD_BYTES];
+    for (enum case_field field = FIELD_MODE; field < FIELD_COUNT; field++) {
+        if (is_column(field, is_late)) {
+            cell_add(text, case_field_said(view, field, buffer));
+        }
+    }
+}
+
 /* Replay, the first, has figures per stage and no total. */
 static void header_write(const struct report *report, struct text *text)
 {
-    text_append(text, "id,model,mode,precision,quantize,batch,seq,new_tokens,cache,cache_dtype,beams,attention,padding,"
-                      "optimizer,loss,lora_rank,lora_targets,prepare_kbit,checkpointing,accumulate,"
-                      "logits,tf32,tf32_convolutions,head,attention_backend,status,valid,invalid_reason,device,");
+    text_append(text, "id,model,");
+    keys_write(false, text);
+    text_append(text, "attention_backend,status,valid,invalid_reason,device,");
     for (int place = 1; estimator_look_at(place) != NULL; place++) {
         text_format(text, "%s_total_bytes,", estimator_look_at(place)->name);
     }
-    text_append(
-        text,
-        "stage,level,measured_bytes,measured_bytes_peak,predicted_bytes,predicted_bytes_peak,"
-        "signed_error_bytes,signed_error,attempts,spread_bytes,basis,attempt,stage_seconds,"
-        "duration_seconds,target,least_bytes,proof,place,checkpoint,find_batch,at_place,budget_bytes,placed_bytes,"
-        "kept_bytes,needed_bytes,found_batch,predicted_batch,tries,per_second,per_second_lost");
+    text_append(text, "stage,level,measured_bytes,measured_bytes_peak,predicted_bytes,predicted_bytes_peak,"
+                      "signed_error_bytes,signed_error,attempts,spread_bytes,basis,attempt,stage_seconds,"
+                      "duration_seconds,target,least_bytes,proof,");
+    keys_write(true, text);
+    text_append(text, "at_place,budget_bytes,placed_bytes,kept_bytes,needed_bytes,found_batch,predicted_batch,tries,"
+                      "per_second,per_second_lost");
     for (int index = 0; index < report->estimator_count; index++) {
         struct text name = {0};
         text_format(&name, "%s_total_bytes", report->estimators[index]);
@@ -82,28 +109,7 @@ static void identity_write(const struct case_view *view, struct text *text)
 {
     cell_add(text, view->id);
     cell_add(text, view->model);
-    cell_add(text, view->mode);
-    cell_add(text, view->precision);
-    cell_add(text, view->quantize);
-    integer_add(text, view->batch);
-    integer_add(text, view->seq);
-    integer_add(text, view->new_tokens);
-    cell_add(text, view->cache);
-    cell_add(text, view->cache_dtype);
-    integer_add(text, view->beams);
-    cell_add(text, view->attention);
-    cell_add(text, view->padding ? "true" : "false");
-    cell_add(text, view->optimizer);
-    cell_add(text, view->loss);
-    integer_add(text, view->lora_rank);
-    cell_add(text, view->lora_targets);
-    cell_add(text, view->prepare_kbit ? "true" : "false");
-    cell_add(text, view->checkpointing ? "true" : "false");
-    integer_add(text, view->accumulate);
-    cell_add(text, view->logits);
-    cell_add(text, view->tf32 ? "true" : "false");
-    cell_add(text, view->tf32_convolutions ? "true" : "false");
-    cell_add(text, view->head);
+    fields_write(view, false, text);
     cell_add(text, view->attention_backend);
     cell_add(text, case_word(view)); /* an open case is not ok, and figures of an earlier run are none of this one */
     cell_add(text, view->validity_known ? view->invalid ? "false" : "true" : "");
@@ -139,9 +145,7 @@ static void parts_write(const struct case_view *view, const struct place_view *p
 {
     const struct search_view *search = view->search;
     text_append(text, ",");
-    cell_add(text, view->place_text);
-    cell_add(text, view->checkpoint);
-    cell_add(text, view->find_batch);
+    fields_write(view, true, text);
     cell_add(text, place != NULL ? place->name : NULL);
     integer_add(text, place != NULL ? place->budget_bytes : -1);
     integer_add(text, place != NULL ? place->placed_bytes : -1);
@@ -261,6 +265,12 @@ static void attempt_write(const struct report *report, struct csv_attempt *attem
     text_release(&attempt->strangers);
 }
 
+#define ABSENT_NAME(member)
+#define ABSENT_COUNT(member) .member = -1,
+#define ABSENT_SWITCH(member)
+#define ABSENT_TEXT(member)
+#define ABSENT(name, member, kind, ...) ABSENT_##kind(member)
+
 /* The cases that were selected and are not in the records: an id, and "missing" as their status. */
 static void missing_write(const struct report *report, struct text *text)
 {
@@ -270,13 +280,8 @@ static void missing_write(const struct report *report, struct text *text)
                                          .status = "missing",
                                          .reason = "",
                                          .disturbance = "",
-                                         .batch = -1,
-                                         .seq = -1,
-                                         .new_tokens = -1,
-                                         .beams = -1,
-                                         .lora_rank = -1,
-                                         .accumulate = -1,
-                                         .attempt = -1,
+                                         CASE_FIELD_TABLE(ABSENT) /* no counts */
+                                             .attempt = -1,
                                          .duration_seconds = -1.0};
         struct csv_attempt attempt = {.view = &absent, .spread = &absent.spread, .attempt_count = -1};
         if (one->made_count == 0 && !one->has_older) {

@@ -144,7 +144,7 @@ static enum status_code cases_write(const struct report *report, struct text *te
     text_format(text, ",\n%*s\"cases\": [", INDENT, "");
     for (int index = 0; code == STATUS_OK && index < report->case_count; index++) {
         const struct json *line = NULL;
-        code = record_stream_again(report->stream, &report->cases[index].place, &line, error);
+        code = record_stream_again(report->stream, &report->cases[index].line, &line, error);
         if (code == STATUS_OK) {
             text_format(text, "%s\n%*s", index > 0 ? "," : "", 2 * INDENT, "");
             json_write_below(line, INDENT, 2, text);

@@ -85,7 +85,7 @@ static bool attempt_add(struct reading *reading, const struct record_line *line)
     one->spread = again ? one->spread : (struct spread_sum){0};
     one->run = line->run;
     view.run = line->run;
-    view.place = line->place;
+    view.line = line->place;
     bool made = spread_add(&one->spread, &reading->arena, again ? kept : NULL, &view);
     if (again && view.standing < kept->standing) {
         return made && earlier_add(reading, one, &view, kept);

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "harness/report/case_words.h"
+
 static int64_t number_read(const struct json *object, const char *key)
 {
     return json_integer_or(json_get(object, key), -1);
@@ -69,13 +71,14 @@ struct series {
     double best_per_second;
 };
 
-/* The label without " find-halve" at its end. NULL: no memory. */
+/* The label without its policy. NULL: no memory. */
 static const char *title_make(struct report *report, const struct case_view *view)
 {
-    size_t length = strlen(view->label), tail = view->find_batch != NULL ? strlen(view->find_batch) : 0;
-    tail += strlen(" find-");
-    bool ends_so = view->find_batch != NULL && length > tail && strncmp(view->label + length - tail, " find-", 6) == 0;
-    return arena_format(&report->arena, "%.*s", (int)(ends_so ? length - tail : length), view->label);
+    struct text title = {0};
+    case_label_append(&title, view, FIELD_FIND_BATCH);
+    const char *made = title.failed ? NULL : report_word(report, view->model != NULL ? text_string(&title) : view->id);
+    text_release(&title);
+    return made;
 }
 
 /* The number of the series of a case; -1: no memory. */

@@ -40,7 +40,7 @@ static void placement_add(const struct case_view *view, struct side_rows *rows)
     const struct placed_view *placed = view->placed;
     struct side_row *row = side_row_add(rows, view, placed->title);
     if (row != NULL) {
-        row->cells[BUDGETS] = cell_word(view->place_text);
+        row->cells[BUDGETS] = cell_word(view->place);
         row->cells[STRATEGY] = cell_word(placed->strategy);
         row->cells[ON_GPUS] = cell_bytes(placed_sum(placed, true));
         row->cells[ELSEWHERE] = cell_bytes(placed_sum(placed, false));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/base/size.h"
+#include "harness/report/case_words.h"
 #include "harness/report/provenance.h"
 #include "harness/report/weights_rule_view.h"
 
@@ -82,13 +83,6 @@ static bool cells_fill(struct weights_rule *rule)
     return made;
 }
 
-static void word_append(struct text *text, const char *word, const char *usual)
-{
-    if (word != NULL && strcmp(word, usual) != 0) {
-        text_format(text, " %s", word);
-    }
-}
-
 /* What the figures are of, where that is not the one device of all measured cases: one model on two devices, or
  * replayed for two targets, is two series. */
 static void place_append(struct text *title, const struct case_view *view, bool is_one_device)
@@ -116,28 +110,22 @@ static bool device_is_one(const struct weights_rule *rule)
     return true;
 }
 
-/* The label of a case without its batch and lengths. */
+/* The label of a case without its batch and lengths; its mode, if it is not inference, stands in their place. */
 static const char *title_make(struct weights_rule *rule, const struct case_view *view, bool is_one_device)
 {
     struct text title = {0};
-    bool generates = mode_is(view, "generate");
     text_append(&title, view->model != NULL ? view->model : view->id);
-    word_append(&title, view->precision, "");
-    word_append(&title, view->quantize, "linear");
-    text_append(&title, generates ? " generate" : "");
-    word_append(&title, view->cache, "dynamic");
-    if (view->cache_dtype != NULL && strcmp(view->cache_dtype, "auto") != 0) {
-        text_format(&title, " cache-%s", view->cache_dtype);
+    for (enum case_field field = FIELD_PRECISION; field < FIELD_COUNT; field++) {
+        bool is_length = field == FIELD_BATCH || field == FIELD_SEQ || field == FIELD_NEW_TOKENS;
+        if (field == FIELD_BATCH && mode_is(view, "generate")) {
+            case_field_append(&title, view, FIELD_MODE);
+        }
+        if (field == FIELD_LOGITS && case_field_is_told(view, field)) {
+            text_format(&title, " %s logits", view->logits);
+        } else if (!is_length) {
+            case_field_append(&title, view, field);
+        }
     }
-    if (view->beams > 1) {
-        text_format(&title, " beams%lld", (long long)view->beams);
-    }
-    word_append(&title, view->attention, "sdpa");
-    text_append(&title, view->padding ? " padding" : "");
-    if (view->logits != NULL && strcmp(view->logits, generates ? "last" : "all") != 0) {
-        text_format(&title, " %s logits", view->logits);
-    }
-    word_append(&title, view->head, "lm");
     place_append(&title, view, is_one_device);
     const char *made = title.failed ? NULL : arena_copy(&rule->arena, text_string(&title));
     text_release(&title);
