@@ -92,7 +92,7 @@
 /* ---- the fields ----
  *
  * X(NAME, member, KIND, RECORD, usual, modes, condition, spelling,
- *   HAS_OPTION or NO_OPTION, option, value, help, ...), in the order of an id:
+ *   HAS_OPTION, option, value, help, ...), in the order of an id:
  *
  * member       of struct workload; also the key in suites and records, and the name of the column
  * KIND         NAME: one of the words of its table above, an enum of the member's name. COUNT: an int64_t. SWITCH: a
@@ -103,12 +103,13 @@
  * condition    what must hold besides, of `workload`, whose fields above this one and whose head are set, and of
  *              `traits` of the model
  * spelling     in an id, with '%' for the value
- * option, value, help   the row of a command's options (command.h), where the case has one
+ * HAS_OPTION   whether commands have an option for it (FIRST_OPTION: the first of them), else NO_OPTION
+ * option, value, help   the row of that option: command.h
  * ...          what few rows say: members of struct case_field_row
  *
  * A new field is UNUSUAL in records, so that the identities of older records stay what they are. */
 #define CASE_FIELD_TABLE(X)                                                                                            \
-    X(MODE, mode, NAME, ALWAYS, mode, IN_ALL, true, "%", HAS_OPTION, "mode", "load|infer|generate|train",              \
+    X(MODE, mode, NAME, ALWAYS, mode, IN_ALL, true, "%", FIRST_OPTION, "mode", "load|infer|generate|train",            \
       "what is done with the model", .is_always_spelled = true)                                                        \
     X(PRECISION, precision, NAME, ALWAYS, PRECISION_FLOAT32, IN_ALL, true, "%", HAS_OPTION, "precision", "P",          \
       "as stored, else float32; or float16, bfloat16, amp-float16, amp-bfloat16, int8, int4, fp8",                     \
