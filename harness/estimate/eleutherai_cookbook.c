@@ -30,25 +30,21 @@
 
 #include "harness/base/size.h"
 #include "harness/estimate/rule_terms.h"
+#include "models/config/config_keys.h"
 
 enum { ALLGATHER_BUCKET = 500000000, LIVE_PARAMETERS = 1000000000, LOW_BYTES = 2, GRADIENT_BYTES = 4 };
 
-/* The feed-forward size as it reads it; 0 where it would read another model. */
+/* The feed-forward size as it reads it; 0 if it would read another model. It knows the names of GPT-2's file. */
 static int64_t ffn_read(const struct config *config)
 {
-    static const char *const foreign[] = {"bloom", "distilbert", "t5"};
-    static const char *const unnamed[] = {"opt", "falcon"};
-    for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
-        if (strcmp(config->model_type, foreign[i]) == 0) {
-            return 0;
-        }
+    const char *type = config->model_type;
+    if (strcmp(type, "gpt2") == 0) {
+        return 4 * config->hidden;
     }
-    for (size_t i = 0; i < sizeof unnamed / sizeof unnamed[0]; i++) {
-        if (strcmp(config->model_type, unnamed[i]) == 0) {
-            return config->hidden;
-        }
+    if (!config_file_has(type, "num_hidden_layers") || !config_file_has(type, "hidden_size")) {
+        return 0;
     }
-    return strcmp(config->model_type, "gpt2") == 0 ? 4 * config->hidden : config->ffn;
+    return config_file_has(type, "intermediate_size") ? config->ffn : config->hidden;
 }
 
 static bool cookbook_applies(const struct estimate_input *input)

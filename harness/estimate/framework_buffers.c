@@ -1,4 +1,4 @@
-/* Framework buffers: the table of releases. Not a description of today's models: that is the skeleton. */
+/* Framework buffers, in bytes. Not the tables of releases: each family has its own (struct family_era). */
 #include "harness/estimate/framework_buffers.h"
 
 #include <stddef.h>
@@ -6,31 +6,7 @@
 #include <string.h>
 
 #include "harness/base/size.h"
-
-struct era {
-    const char *model_type;
-    int until; /* the first release that differs */
-    int block_frequencies, block_caches, block_masks, block_scalars;
-    int model_frequencies, model_masks;
-};
-
-/* Rows of a model type in the order of releases; past the last one the skeleton is right. */
-static const struct era eras[] = {
-    {.model_type = "llama", .until = 4038, .block_frequencies = 1, .block_caches = 1},
-    {.model_type = "llama", .until = 4039, .block_frequencies = 1, .block_caches = 1, .model_masks = 1},
-    {.model_type = "llama", .until = 4041, .block_frequencies = 1, .block_caches = 1},
-    {.model_type = "llama", .until = 4043, .block_frequencies = 1},
-    {.model_type = "llama", .until = 4048, .block_frequencies = 1, .model_frequencies = 1},
-    {.model_type = "llama", .until = 5000, .model_frequencies = 1},
-    {.model_type = "mistral", .until = 4042, .block_frequencies = 1, .block_caches = 1},
-    {.model_type = "mistral", .until = 4048, .block_frequencies = 1},
-    {.model_type = "mistral", .until = 5000, .model_frequencies = 1},
-    {.model_type = "qwen2", .until = 4045, .block_frequencies = 1, .block_caches = 1},
-    {.model_type = "qwen2", .until = 4048, .block_frequencies = 1, .model_frequencies = 1},
-    {.model_type = "qwen2", .until = 5000, .model_frequencies = 1},
-    {.model_type = "gpt2", .until = 5000, .block_masks = 1, .block_scalars = 1},
-    {.model_type = "gpt2", .until = 5001, .block_masks = 1},
-};
+#include "models/config/family.h"
 
 enum status_code framework_release_parse(const char *text, int *release, struct status *error)
 {
@@ -50,11 +26,12 @@ enum status_code framework_release_parse(const char *text, int *release, struct 
     return STATUS_OK;
 }
 
-static const struct era *era_find(const char *model_type, int release)
+static const struct family_era *era_find(const struct config *config, int release)
 {
-    for (size_t i = 0; i < sizeof eras / sizeof eras[0]; i++) {
-        if (strcmp(eras[i].model_type, model_type) == 0 && release < eras[i].until) {
-            return &eras[i];
+    const struct family_era *era = config->family->eras;
+    for (; era != NULL && era->model_type != NULL; era++) {
+        if (strcmp(era->model_type, config->model_type) == 0 && release < era->until) {
+            return era;
         }
     }
     return NULL;
@@ -63,7 +40,7 @@ static const struct era *era_find(const char *model_type, int release)
 enum status_code framework_buffers_of(const struct config *config, int release, struct framework_buffers *buffers,
                                       struct status *error)
 {
-    const struct era *era = era_find(config->model_type, release);
+    const struct family_era *era = era_find(config, release);
     if (era == NULL) {
         *buffers = (struct framework_buffers){.as_skeleton = true};
         return STATUS_OK;

@@ -14,28 +14,10 @@
  *
  * Worked number: Llama-3.1-8B in bfloat16, batch 1, 2,048 + 256 tokens: 2 * 8,030,261,248 = 16,060,522,496 and
  * 2 * 32 * 2,304 * 8 * 128 * 2 = 301,989,888 bytes. */
-#include <string.h>
-
 #include "harness/base/size.h"
 #include "harness/checkpoint/checkpoint.h"
 #include "harness/estimate/rule_terms.h"
-
-enum reading { READING_PLAIN, READING_ALL_HEADS, READING_NONE };
-
-/* Model types whose configurations it reads in another way than was meant. */
-static enum reading reading_of(const char *model_type)
-{
-    static const struct {
-        const char *model_type;
-        enum reading reading;
-    } rows[] = {{"gpt2", READING_NONE}, {"bloom", READING_NONE}, {"t5", READING_NONE}, {"falcon", READING_ALL_HEADS}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (strcmp(rows[i].model_type, model_type) == 0) {
-            return rows[i].reading;
-        }
-    }
-    return READING_PLAIN;
-}
+#include "models/config/config_keys.h"
 
 static bool hf_mem_applies(const struct estimate_input *input)
 {
@@ -92,13 +74,15 @@ static enum status_code hf_mem_compute(const struct estimate_input *input, struc
     int64_t cache = 0;
     int64_t total = 0;
     bool generates = workload->mode == MODE_GENERATE;
-    enum reading reading = reading_of(config->model_type);
     bool from_gguf = input->checkpoint != NULL && input->checkpoint->format == CHECKPOINT_GGUF;
-    bool named = reading != READING_NONE || from_gguf; /* its metadata has names of its own */
+    /* It takes the number of key heads from num_key_value_heads, and else that of all heads. */
+    bool groups = from_gguf || config_file_has(config->model_type, "num_key_value_heads");
+    bool named = from_gguf || (config_file_has(config->model_type, "num_hidden_layers") &&
+                               config_file_has(config->model_type, "hidden_size"));
     const int64_t factors[] = {2,
                                config->layers,
                                workload->seq + workload->new_tokens,
-                               reading == READING_ALL_HEADS ? config->heads : config->kv_heads,
+                               groups ? config->kv_heads : config->heads,
                                head_dim_read(input),
                                cache_element_bytes(input),
                                workload->batch};

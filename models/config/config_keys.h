@@ -35,6 +35,10 @@ const char *config_quantization_keys(void);
 /* The row of a model_type; NULL where it has none, as timm's families. */
 const struct config_keys *config_keys_of(const char *model_type);
 
+/* Whether the files of a model_type have a field under this key: its class has it, and not as another name of one. This
+ * is what a program finds that reads config.json by itself. */
+bool config_file_has(const char *model_type, const char *key);
+
 /* Whether the class of that row, or timm for NULL, knows the key. */
 bool config_key_is_known(const struct config_keys *keys, const char *key);
 

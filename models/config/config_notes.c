@@ -35,6 +35,20 @@ const struct config_keys *config_keys_of(const char *model_type)
     return NULL;
 }
 
+bool config_file_has(const char *model_type, const char *key)
+{
+    const struct config_keys *keys = config_keys_of(model_type);
+    if (keys == NULL || !words_have(keys->keys, key)) {
+        return false;
+    }
+    for (const struct config_alias *alias = keys->aliases; alias->key != NULL; alias++) {
+        if (strcmp(alias->key, key) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool config_key_is_known(const struct config_keys *keys, const char *key)
 {
     return keys == NULL ? words_have(config_timm_keys(), key)

@@ -18,12 +18,23 @@ struct value;
  * frame. */
 typedef struct value *forward_run(const struct forward *forward);
 
+/* Buffers that a model type's class registered in older releases of transformers, in the order of releases; past the last
+ * row the skeleton is right. Counts of tensors, in each block and beside the blocks: frequencies of rotary positions,
+ * cosines and sines of all positions, causal masks of booleans, scalars of float32. */
+struct family_era {
+    const char *model_type;
+    int until; /* the first release that differs: 4038 is 4.38 */
+    int block_frequencies, block_caches, block_masks, block_scalars;
+    int model_frequencies, model_masks;
+};
+
 /* Lists end with NULL; a list that is NULL is empty. */
 struct family {
     const char *name;                 /* "llama" */
     const char *const *model_types;   /* of transformers: "llama", "mistral", ... */
     const char *const *architectures; /* of timm, whose files have no model_type: "resnet50", ... */
     const char *const *lora_targets; /* what peft adapts where a LoraConfig names nothing; empty: it has no such list */
+    const struct family_era *eras;   /* ended by a row without model_type; NULL: classes have not changed */
     bool is_image;                   /* reads images, not text */
     bool has_attention;
     bool bounds_positions;      /* a table of positions: a sequence has at most config->positions */

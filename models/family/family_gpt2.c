@@ -198,6 +198,12 @@ static const struct decoder gpt2 = {
     .model = transformer,
 };
 
+static const struct family_era eras[] = {
+    {.model_type = "gpt2", .until = 5000, .block_masks = 1, .block_scalars = 1},
+    {.model_type = "gpt2", .until = 5001, .block_masks = 1},
+    {.model_type = NULL},
+};
+
 static const char *const model_types[] = {"gpt2", NULL};
 static const char *const lora_targets[] = {"c_attn", NULL};
 
@@ -208,6 +214,7 @@ const struct family family_gpt2 = {
     .bounds_positions = true,
     .generates = true,
     .lora_targets = lora_targets,
+    .eras = eras,
     .read = gpt2_read,
     .decoder = &gpt2,
     .skeleton = decoder_skeleton,

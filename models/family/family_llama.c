@@ -148,6 +148,22 @@ static const struct decoder llama = {
     .masks = llama_masks,
 };
 
+static const struct family_era eras[] = {
+    {.model_type = "llama", .until = 4038, .block_frequencies = 1, .block_caches = 1},
+    {.model_type = "llama", .until = 4039, .block_frequencies = 1, .block_caches = 1, .model_masks = 1},
+    {.model_type = "llama", .until = 4041, .block_frequencies = 1, .block_caches = 1},
+    {.model_type = "llama", .until = 4043, .block_frequencies = 1},
+    {.model_type = "llama", .until = 4048, .block_frequencies = 1, .model_frequencies = 1},
+    {.model_type = "llama", .until = 5000, .model_frequencies = 1},
+    {.model_type = "mistral", .until = 4042, .block_frequencies = 1, .block_caches = 1},
+    {.model_type = "mistral", .until = 4048, .block_frequencies = 1},
+    {.model_type = "mistral", .until = 5000, .model_frequencies = 1},
+    {.model_type = "qwen2", .until = 4045, .block_frequencies = 1, .block_caches = 1},
+    {.model_type = "qwen2", .until = 4048, .block_frequencies = 1, .model_frequencies = 1},
+    {.model_type = "qwen2", .until = 5000, .model_frequencies = 1},
+    {.model_type = NULL},
+};
+
 static const char *const model_types[] = {"llama", "mistral", "qwen2", "qwen3", NULL};
 static const char *const lora_targets[] = {"q_proj", "v_proj", NULL};
 
@@ -157,6 +173,7 @@ const struct family family_llama = {
     .has_attention = true,
     .generates = true,
     .lora_targets = lora_targets,
+    .eras = eras,
     .read = llama_read,
     .decoder = &llama,
     .skeleton = decoder_skeleton,

@@ -3,11 +3,9 @@
 
 #include <string.h>
 
-static const struct family *const families[] = {
-    &family_bert,     &family_distilbert, &family_gpt2,   &family_llama,   &family_opt,      &family_bloom,
-    &family_falcon,   &family_vit,        &family_resnet, &family_vgg,     &family_convnext, &family_gemma,
-    &family_gpt_neox, &family_phi3,       &family_t5,     &family_mixtral, &family_qwen_moe, &family_deepseek,
-};
+#define FAMILY_POINT(name) &family_##name,
+static const struct family *const families[] = {FAMILIES(FAMILY_POINT)};
+#undef FAMILY_POINT
 
 enum { FAMILY_COUNT = sizeof families / sizeof families[0] };
 

@@ -4,6 +4,31 @@
 
 #include "models/config/family.h"
 
+/* All families, family_NAME for each X(NAME). */
+#define FAMILIES(X)                                                                                                    \
+    X(bert)                                                                                                            \
+    X(distilbert)                                                                                                      \
+    X(gpt2)                                                                                                            \
+    X(llama)                                                                                                           \
+    X(opt)                                                                                                             \
+    X(bloom)                                                                                                           \
+    X(falcon)                                                                                                          \
+    X(vit)                                                                                                             \
+    X(resnet)                                                                                                          \
+    X(vgg)                                                                                                             \
+    X(convnext)                                                                                                        \
+    X(gemma)                                                                                                           \
+    X(gpt_neox)                                                                                                        \
+    X(phi3)                                                                                                            \
+    X(t5)                                                                                                              \
+    X(mixtral)                                                                                                         \
+    X(qwen_moe)                                                                                                        \
+    X(deepseek)
+
+#define FAMILY_DECLARE(name) extern const struct family family_##name;
+FAMILIES(FAMILY_DECLARE)
+#undef FAMILY_DECLARE
+
 /* Row number index of the table, NULL past the end. */
 const struct family *family_at(int index);
 
@@ -13,9 +38,5 @@ const struct family *family_find(const char *name);
 /* By what a configuration says; NULL where no family has it. */
 const struct family *family_of_type(const char *model_type);
 const struct family *family_of_architecture(const char *architecture);
-
-extern const struct family family_bert, family_bloom, family_convnext, family_deepseek, family_distilbert,
-    family_falcon, family_gemma, family_gpt2, family_gpt_neox, family_llama, family_mixtral, family_opt, family_phi3,
-    family_qwen_moe, family_resnet, family_t5, family_vgg, family_vit;
 
 #endif
