@@ -18,8 +18,8 @@ struct value;
  * frame. */
 typedef struct value *forward_run(const struct forward *forward);
 
-/* Buffers that a model type's class registered in older releases of transformers, in the order of releases; past the last
- * row the skeleton is right. Counts of tensors, in each block and beside the blocks: frequencies of rotary positions,
+/* Buffers that a model type's class registered in older releases of transformers, in the order of releases. Past the
+ * last row the skeleton is right. Counts of tensors, in each block and beside the blocks: frequencies of rotary positions,
  * cosines and sines of all positions, causal masks of booleans, scalars of float32. */
 struct family_era {
     const char *model_type;

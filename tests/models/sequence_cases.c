@@ -10,57 +10,66 @@
 
 #include <cmocka.h>
 
+#include "models/config/family.h"
+#include "models/find/catalogue.h"
 #include "tests/support/device_use.h"
 #include "tests/support/modelled.h"
 
-/* Whole: with every precision and optimizer. Those differ by what all families share, so the others go through a
- * few. */
-static const struct {
-    const char *name;
-    bool whole, is_text, generates, attends;
-} models[] = {
-    {"tiny-bert", true, true, false, true},          {"tiny-gpt2", true, true, true, true},
-    {"tiny-llama", true, true, true, true},          {"tiny-vit", true, false, false, true},
-    {"tiny-resnet", true, false, false, false},      {"tiny-mistral", false, true, true, true},
-    {"tiny-qwen2", false, true, true, true},         {"tiny-vgg", false, false, false, false},
-    {"tiny-convnext", false, false, false, false},   {"tiny-qwen3", false, true, true, true},
-    {"tiny-gpt-neox", false, true, true, true},      {"tiny-gemma", false, true, true, true},
-    {"tiny-gemma2", false, true, true, true},        {"tiny-gemma3", false, true, true, true},
-    {"tiny-phi3", false, true, true, true},          {"tiny-roberta", false, true, false, true},
-    {"tiny-distilbert", false, true, false, true},   {"tiny-opt", false, true, true, true},
-    {"tiny-opt-projected", false, true, true, true}, {"tiny-bloom", false, true, true, true},
-    {"tiny-mixtral", false, true, true, true},       {"tiny-qwen2-moe", false, true, true, true},
-    {"tiny-qwen3-moe", false, true, true, true},     {"tiny-deepseek-v2", false, true, true, true},
-    {"tiny-deepseek-v3", false, true, true, true},   {"tiny-t5", false, true, true, true},
-    {"tiny-falcon", false, true, true, true},        {"tiny-falcon-grouped", false, true, true, true},
-    {"tiny-falcon-alibi", false, true, true, true},
-};
+enum { MODELS_MAXIMUM = 96, NAME_BYTES = 48 };
 
-enum { MODEL_COUNT = sizeof models / sizeof models[0] };
+/* The toys of the catalogue, and what their configurations and the rows of their families say of them. */
+static struct sequence_model {
+    char name[NAME_BYTES];
+    bool whole; /* with every precision and optimizer; those differ by what all families share */
+    bool is_text, generates, attends;
+    bool caps_scores; /* transformers runs it in the eager form alone */
+    bool has_encoder; /* generation beside an encoder is modelled for a dynamic cache without beams */
+    bool has_static_cache;
+    bool adapts_all; /* peft has no list of targets for it */
+} models[MODELS_MAXIMUM];
 
-/* Transformers runs it in the eager form alone. */
-static bool caps_scores(int model)
+static bool is_whole(const char *name)
 {
-    return strcmp(models[model].name, "tiny-gemma2") == 0;
+    static const char *const names[] = {"tiny-bert", "tiny-gpt2", "tiny-llama", "tiny-vit", "tiny-resnet"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(names[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
-/* Generation beside an encoder is modelled for a dynamic cache without beams. */
-static bool has_encoder(int model)
+static struct sequence_model model_of(const char *name, const struct config *config)
 {
-    return strcmp(models[model].name, "tiny-t5") == 0;
+    bool has_encoder = config->decoder_layers > 0;
+    struct sequence_model model = {.whole = is_whole(name),
+                                   .is_text = !config->family->is_image,
+                                   .generates = config->family->generates,
+                                   .attends = config->family->has_attention,
+                                   .caps_scores = config->score_cap > 0,
+                                   .has_encoder = has_encoder,
+                                   .has_static_cache = !config->dynamic_cache_only && !has_encoder,
+                                   .adapts_all = config->family->lora_targets == NULL};
+    assert_true(strlen(name) < NAME_BYTES);
+    memcpy(model.name, name, strlen(name));
+    return model;
 }
 
-/* The class of Falcon cannot make its biases by distance for one. */
-static bool has_static_cache(int model)
+static int models_read(void)
 {
-    return strcmp(models[model].name, "tiny-falcon-alibi") != 0 && !has_encoder(model);
-}
-
-/* peft has no list of targets for them. */
-static bool adapts_all(int model)
-{
-    return strcmp(models[model].name, "tiny-phi3") == 0 || strcmp(models[model].name, "tiny-distilbert") == 0 ||
-           strstr(models[model].name, "moe") != NULL || strstr(models[model].name, "deepseek") != NULL;
+    struct catalogue catalogue;
+    struct config config;
+    int count = 0;
+    assert_int_equal(catalogue_read("models/catalogue", &catalogue, NULL), STATUS_OK);
+    for (int i = 0; i < catalogue.count; i++) {
+        if (strncmp(catalogue.names[i], "tiny-", 5) == 0) {
+            assert_int_equal(config_find("models/catalogue", catalogue.names[i], &config, NULL), STATUS_OK);
+            assert_true(count < MODELS_MAXIMUM);
+            models[count++] = model_of(catalogue.names[i], &config);
+        }
+    }
+    catalogue_release(&catalogue);
+    return count;
 }
 
 static bool is_quantised(enum precision precision)
@@ -72,7 +81,7 @@ static bool is_quantised(enum precision precision)
  * attention differ by the dtype they compute in: one precision for each of float32, bfloat16 and float16. */
 static bool has_case(int model, enum mode mode, enum precision precision, enum attention attention)
 {
-    bool makes = attention == ATTENTION_EAGER || mode == MODE_LOAD || !caps_scores(model);
+    bool makes = attention == ATTENTION_EAGER || mode == MODE_LOAD || !models[model].caps_scores;
     bool few = precision == PRECISION_FLOAT32 || precision == PRECISION_BFLOAT16 || precision == PRECISION_AMP_FLOAT16;
     return makes && (models[model].whole || (few && attention != ATTENTION_NATIVE)) &&
            (mode != MODE_GENERATE || models[model].generates) &&
@@ -89,7 +98,7 @@ static struct workload workload_of(int model, enum mode mode, enum precision pre
     workload.seq = models[model].is_text ? 4 : 0;
     workload.new_tokens = 2;
     workload.lora_rank = mode == MODE_TRAIN && is_quantised(precision) ? 2 : 0;
-    workload.lora_targets = adapts_all(model) ? LORA_TARGETS_LINEAR : LORA_TARGETS_ATTENTION;
+    workload.lora_targets = models[model].adapts_all ? LORA_TARGETS_LINEAR : LORA_TARGETS_ATTENTION;
     return workload;
 }
 
@@ -102,7 +111,7 @@ static void case_add(struct sequence_case *cases, int *count, int model, const s
 /* Beside the grid: what changes the sequence in another way. */
 static void variants_add(struct sequence_case *cases, int *count, int model)
 {
-    enum attention attention = caps_scores(model) ? ATTENTION_EAGER : ATTENTION_SDPA;
+    enum attention attention = models[model].caps_scores ? ATTENTION_EAGER : ATTENTION_SDPA;
     struct workload train = workload_of(model, MODE_TRAIN, PRECISION_AMP_BFLOAT16, attention);
     int optimizers = models[model].whole ? OPTIMIZER_COUNT : OPTIMIZER_NONE + 2;
     for (int optimizer = OPTIMIZER_NONE + 1; optimizer < optimizers; optimizer++) {
@@ -122,9 +131,9 @@ static void variants_add(struct sequence_case *cases, int *count, int model)
     }
     if (models[model].generates) {
         struct workload generate = workload_of(model, MODE_GENERATE, PRECISION_BFLOAT16, attention);
-        generate.cache = has_static_cache(model) ? CACHE_STATIC : CACHE_DYNAMIC;
+        generate.cache = models[model].has_static_cache ? CACHE_STATIC : CACHE_DYNAMIC;
         case_add(cases, count, model, &generate);
-        generate.beams = has_encoder(model) ? 1 : 2;
+        generate.beams = models[model].has_encoder ? 1 : 2;
         case_add(cases, count, model, &generate);
         generate.cache = CACHE_DYNAMIC;
         generate.seq = 8; /* two groups of 64 */
@@ -138,8 +147,8 @@ static void variants_add(struct sequence_case *cases, int *count, int model)
 
 int sequence_cases_make(struct sequence_case cases[SEQUENCE_CASES_MAXIMUM])
 {
-    int count = 0;
-    for (int model = 0; model < MODEL_COUNT; model++) {
+    int count = 0, model_count = models_read();
+    for (int model = 0; model < model_count; model++) {
         for (int mode = 0; mode < MODE_COUNT; mode++) {
             for (int precision = 0; precision < PRECISION_COUNT; precision++) {
                 for (int attention = 0; attention < ATTENTION_COUNT; attention++) {
