@@ -18,9 +18,9 @@ struct value;
  * frame. */
 typedef struct value *forward_run(const struct forward *forward);
 
-/* Buffers that a model type's class registered in older releases of transformers, in the order of releases. Past the
- * last row the skeleton is right. Counts of tensors, in each block and beside the blocks: frequencies of rotary positions,
- * cosines and sines of all positions, causal masks of booleans, scalars of float32. */
+/* Buffers that the class of a model type registered in older releases of transformers, in the order of releases. Past
+ * the last row the skeleton is right. Each number counts tensors, in each block and beside the blocks: frequencies of
+ * rotary positions, cosines and sines of all positions, causal masks of booleans, scalars of float32. */
 struct family_era {
     const char *model_type;
     int until; /* the first release that differs: 4038 is 4.38 */
