@@ -32,7 +32,7 @@ static bool list_has(const char *const *list, const char *word)
     return false;
 }
 
-/* A model of the catalogue with this model type, or of this family where it has none; a toy, or one that is published. */
+/* A model of the catalogue with this model type (NULL: any of the family): a toy, or a published one. */
 static bool catalogue_model(const struct family *family, const char *type, bool toy, struct config *config)
 {
     for (int i = 0; i < catalogue.count; i++) {
