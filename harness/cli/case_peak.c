@@ -37,7 +37,7 @@ static void peak_lines(const struct peak *peak, struct text *text)
                     tensor->count, tensor->bytes, CATEGORY_COLUMNS, category_name(tensor->category), tensor->name);
     }
     if (peak->tensor_count > ROWS_SHOWN) {
-        text_format(text, "  %12s in %d rows more; --json has all\n", size_format(rest_bytes, size),
+        text_format(text, "  %12s in %d more rows; --json has all\n", size_format(rest_bytes, size),
                     peak->tensor_count - ROWS_SHOWN);
     }
 }

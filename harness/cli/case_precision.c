@@ -15,7 +15,7 @@ static void source_note(const char *command, const struct precision_choice *choi
     bool differs = choice->states_dtype && precision_of_dtype(choice->dtype) != choice->precision;
     if (choice->stored.type != NULL && !choice->stored.is_precision) {
         note_give(command, notes,
-                  "most bytes are stored as %s, a form of storage alone: %s is estimated%s; --precision "
+                  "most bytes are stored as %s, a type for storage only: %s is estimated%s; --precision "
                   "names another",
                   choice->stored.type->name, taken,
                   choice->source == PRECISION_CONFIGURATION ? ", as the configuration says" : "");

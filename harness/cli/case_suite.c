@@ -47,7 +47,7 @@ enum status_code case_suite_read(const struct arguments *arguments, const char *
     size_t length = strlen(name);
     if (length > 5 && (strcmp(name + length - 5, ".yaml") == 0 || strcmp(name + length - 4, ".yml") == 0)) {
         return status_set(error, STATUS_INVALID,
-                          "plan: %s is a suite, which says its own cases; leave the options of a case out, or name a "
+                          "plan: %s is a suite, which names its own cases; leave the options of a case out, or name a "
                           "model",
                           name);
     }

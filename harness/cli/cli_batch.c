@@ -86,7 +86,7 @@ static enum status_code policy_read(const struct arguments *arguments, enum batc
     }
     if (*policy == BATCH_BISECT && arguments_value(arguments, "as-accelerate") != NULL) {
         return status_set(error, STATUS_INVALID,
-                          "batch: accelerate does not bisect, so --as-accelerate says nothing of it; add --policy 0.9 "
+                          "batch: accelerate does not bisect, so --as-accelerate does not apply; add --policy 0.9 "
                           "or halve, or leave it out");
     }
     return STATUS_OK;
@@ -98,7 +98,8 @@ static enum status_code request_read(struct batch_command *command, struct statu
     int64_t repeat = 1, timeout = TIMEOUT_USUAL, wait = 0;
     command->request.start = START_USUAL;
     if (arguments_value(arguments, "batch") != NULL) {
-        return status_set(error, STATUS_INVALID, "batch: --batch is what is looked for; write --start to begin there");
+        return status_set(error, STATUS_INVALID,
+                          "batch: --batch is what assay looks for; write --start to begin there");
     }
     enum status_code code = policy_read(arguments, &command->request.policy, error);
     if (code == STATUS_OK) {
@@ -326,10 +327,11 @@ static void reason_print(const struct batch_command *command, enum exit_code exi
     const struct batch_result *result = &command->results[0];
     const char *error = batch_result_error(result, &command->record);
     exit_reason_print("batch", exit_code,
-                      exit_code == EXIT_CODE_PASS            ? ""
-                      : error[0] != '\0'                     ? error
-                      : result->end == BATCH_END_INTERRUPTED ? "interrupted"
-                                                             : "a batch that ran did not run when it was tried again");
+                      exit_code == EXIT_CODE_PASS ? ""
+                      : error[0] != '\0'          ? error
+                      : result->end == BATCH_END_INTERRUPTED
+                          ? "interrupted"
+                          : "a batch that ran before did not run when it was tried again");
 }
 
 static enum status_code heading_print(struct batch_command *command, struct status *error)

@@ -35,7 +35,7 @@ static enum status_code unread_take(const struct arguments *arguments, const str
     if (arguments_value(arguments, "strict") != NULL) {
         return status_copy(error, unread->code, unread);
     }
-    note_give("estimate", notes, "%s; what is stored is weighed, without what a model adds to it",
+    note_give("estimate", notes, "%s; assay weighs what is stored, without what a model adds to it",
               status_line(unread, line));
     return STATUS_OK;
 }

@@ -104,7 +104,7 @@ static void group_lines(const struct moment *moment, const struct explain_group 
         rest_bytes += groups[i].bytes;
     }
     if (shown < count) {
-        text_format(text, "%12s in %d rows more; --all shows them\n", size_format(rest_bytes, size), count - shown);
+        text_format(text, "%12s in %d more rows; --all shows them\n", size_format(rest_bytes, size), count - shown);
     }
     text_format(text, "%12s together, %" PRId64 " bytes\n", size_format(moment->reserved_bytes, size),
                 moment->reserved_bytes);

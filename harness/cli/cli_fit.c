@@ -80,7 +80,9 @@ static void verdict_lines(const struct question_case *question, const struct fit
                     size_format(fit->trial.wanted_bytes, wanted), size_format(fit->trial.held_bytes, held));
     }
     if (fit_gives_back(fit)) {
-        text_append(text, "  freed segments are cached in that, and given back when memory is short\n");
+        text_append(
+            text,
+            "  this includes segments that are only cached; the allocator gives them back when memory is short\n");
     }
 }
 
@@ -104,8 +106,8 @@ static void device_lines(const struct fit *fit, const struct device_count *count
                     ", which divide weights and what training keeps beside them (FSDP2), %s on each, by formula\n",
                     count->count, bytes);
     } else {
-        text_format(text, "devices: not even %d; of %s on each, %s are not divided\n", DEVICE_COUNT_MAXIMUM, bytes,
-                    size_format(count->undivided_bytes, undivided));
+        text_format(text, "devices: %d are not enough; of %s on each, %s are not divided\n", DEVICE_COUNT_MAXIMUM,
+                    bytes, size_format(count->undivided_bytes, undivided));
     }
 }
 

@@ -26,7 +26,7 @@ static enum status_code field_read(const struct arguments *arguments, enum case_
     static const enum case_field fields[] = {FIELD_BATCH, FIELD_SEQ, FIELD_NEW_TOKENS};
     const char *of = arguments_value(arguments, "of");
     if (of == NULL) {
-        return status_set(error, STATUS_INVALID, "limit: it is not said of what; add --of batch, seq or new_tokens");
+        return status_set(error, STATUS_INVALID, "limit: --of is missing; add --of batch, seq or new_tokens");
     }
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         const char *key = case_field_key(fields[i]);
@@ -34,7 +34,7 @@ static enum status_code field_read(const struct arguments *arguments, enum case_
             *field = fields[i];
             return arguments_value(arguments, key) == NULL
                        ? STATUS_OK
-                       : status_set(error, STATUS_INVALID, "limit: --%s is what is looked for; leave it out", of);
+                       : status_set(error, STATUS_INVALID, "limit: --%s is what assay looks for; leave it out", of);
         }
     }
     const char *const keys[] = {case_field_key(fields[0]), case_field_key(fields[1]), case_field_key(fields[2]), NULL};

@@ -218,7 +218,7 @@ static enum status_code load_print(const struct arguments *arguments, const stru
         *exit_code = EXIT_CODE_FAIL;
         exit_reason_print("load", EXIT_CODE_FAIL,
                           figures->agrees ? "the checkpoint does not have all that the model has"
-                                          : "what is predicted and what was measured differ");
+                                          : "the measurement differs from the prediction");
     }
     return code;
 }

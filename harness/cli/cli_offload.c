@@ -69,7 +69,7 @@ static enum status_code piece_take(void *context, const void *bytes, int64_t cou
     struct job *job = context;
     job->interrupted = job->interrupted || signal_came(job);
     if (job->interrupted) {
-        return status_set(error, STATUS_DEVICE, "offload: interrupted; what it had written is taken away again");
+        return status_set(error, STATUS_DEVICE, "offload: interrupted; assay has removed what it had written");
     }
     return offload_writer_take(job->writer, bytes, count, error);
 }
@@ -112,9 +112,9 @@ static enum status_code items_sort(struct job *job, struct offload_tensor *tenso
                   list->unused_count, job->model.files->name, list->unused[0]);
     }
     text_release(&missing);
-    return *count > 0 ? STATUS_OK
-                      : status_set(error, STATUS_INVALID, "%s: it has none of the tensors that are wanted",
-                                   job->model.files->name);
+    return *count > 0
+               ? STATUS_OK
+               : status_set(error, STATUS_INVALID, "%s: none of the wanted tensors is in it", job->model.files->name);
 }
 
 static enum status_code item_write(struct job *job, const struct offload_item *item, struct status *error)
@@ -251,8 +251,8 @@ static enum status_code offload_run(const struct arguments *arguments, enum exit
     bool checks = arguments_value(arguments, "check") != NULL;
     for (size_t i = 0; i < sizeof of_writing / sizeof of_writing[0] && checks; i++) {
         if (arguments_value(arguments, of_writing[i]) != NULL) {
-            return status_set(error, STATUS_INVALID, "--%s is of writing, and --check writes nothing; leave one out",
-                              of_writing[i]);
+            return status_set(error, STATUS_INVALID,
+                              "--%s belongs to writing, and --check writes nothing; leave one out", of_writing[i]);
         }
     }
     if (checks) {

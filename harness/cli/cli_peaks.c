@@ -141,7 +141,7 @@ static enum status_code axes_read(const struct arguments *arguments, struct axis
     int count = axis_words_split(arguments, words);
     if (count == 0) {
         return status_set(error, STATUS_INVALID,
-                          "peaks: it is not said over what; add --over seq=128..4096, or --over batch=1..64 "
+                          "peaks: --over is missing; add --over seq=128..4096, or --over batch=1..64 "
                           "seq=128..4096");
     }
     if (count > AXES_MAXIMUM) {

@@ -156,7 +156,7 @@ static void peak_lines(struct text *text, const struct trace_peak *peak)
                     row->count, row->bytes);
     }
     if (peak->row_count > PEAK_ROWS_SHOWN) {
-        text_format(text, "  %zu rows more; --json has all\n", peak->row_count - PEAK_ROWS_SHOWN);
+        text_format(text, "  %zu more rows; --json has all\n", peak->row_count - PEAK_ROWS_SHOWN);
     }
 }
 

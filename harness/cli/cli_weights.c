@@ -46,7 +46,7 @@ static void group_lines(const char *heading, const struct checkpoint_groups *gro
         text_append(text, "\n");
     }
     if (groups->count > ROWS_SHOWN) {
-        text_format(text, "  %12s in %d rows more; --json has all\n", size_format(rest_bytes, size),
+        text_format(text, "  %12s in %d more rows; --json has all\n", size_format(rest_bytes, size),
                     groups->count - ROWS_SHOWN);
     }
 }
@@ -63,7 +63,7 @@ static void file_lines(const struct checkpoint *checkpoint, struct text *text)
         }
     }
     if (checkpoint->file_count > ROWS_SHOWN) {
-        text_format(text, "  %d files more; --json has all\n", checkpoint->file_count - ROWS_SHOWN);
+        text_format(text, "  %d more files; --json has all\n", checkpoint->file_count - ROWS_SHOWN);
     }
 }
 
@@ -127,7 +127,7 @@ static void check_lines(const struct weights *weights, struct text *text)
     const struct checkpoint_check *check = &weights->model.check;
     char line[STATUS_LINE_BYTES];
     if (!weights->is_compared) {
-        text_format(text, "\nnot held against a configuration: %s\n", status_line(&weights->uncompared, line));
+        text_format(text, "\nnot compared with a configuration: %s\n", status_line(&weights->uncompared, line));
         return;
     }
     int count = checkpoint_disagreement_count(check);
@@ -197,7 +197,7 @@ static enum status_code weights_read(const char *catalogue, const char *name, st
     if (code == STATUS_OK && weights->model.config.family == NULL) {
         weights->uncompared = unread;
     } else if (code == STATUS_OK && weights->model.inferred.is_inferred) {
-        status_set(&weights->uncompared, STATUS_INVALID, "there is no config.json; its tensors tell: %s",
+        status_set(&weights->uncompared, STATUS_INVALID, "there is no config.json; read from its tensors: %s",
                    weights->model.inferred.evidence);
     }
     if (code == STATUS_OK && weights->model.checkpoint == NULL) {

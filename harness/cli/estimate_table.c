@@ -93,11 +93,10 @@ static enum status_code sizes_find(const struct model *model, const struct table
     if (model->config.family != NULL) {
         return accelerate_sizes_of(&model->config, &table->options, sizes, error);
     }
-    return table->options.transformers != NULL
-               ? status_set(error, STATUS_INVALID,
-                            "estimate: --transformers says which buffers a model has, and what this file is of is not "
-                            "known; leave it out")
-               : accelerate_sizes_of_file(model->checkpoint, sizes, error);
+    return table->options.transformers != NULL ? status_set(error, STATUS_INVALID,
+                                                            "estimate: --transformers says which buffers a model has, "
+                                                            "and the model of this file is not known; leave it out")
+                                               : accelerate_sizes_of_file(model->checkpoint, sizes, error);
 }
 
 struct answer {

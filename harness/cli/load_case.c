@@ -36,11 +36,11 @@ static enum status_code model_read(const struct arguments *arguments, const char
                                                      : chosen,
                                        &place->model, error);
     if (code != STATUS_OK) {
-        status_prefix(error, "load: the model that %s belongs to is not known (--model NAME says it)", chosen);
+        status_prefix(error, "load: assay does not know which model %s belongs to (--model NAME names it)", chosen);
         return code;
     }
     if (place->model.inferred.is_inferred) {
-        note_give("load", &place->notes, "there is no config.json beside %s; its tensors tell: %s", chosen,
+        note_give("load", &place->notes, "there is no config.json beside %s; read from its tensors: %s", chosen,
                   place->model.inferred.evidence);
     }
     return STATUS_OK;

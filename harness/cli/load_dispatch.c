@@ -36,8 +36,8 @@ enum status_code load_dispatch_wanted(const struct arguments *arguments, bool *w
     for (int i = 0; i < PASS_KEYS && !*wanted; i++) {
         if (arguments_value(arguments, pass_keys[i]) != NULL) {
             return status_set(error, STATUS_INVALID,
-                              "load: --%s says something of a forward pass; add --dispatch, which runs one on what is "
-                              "loaded, or leave it out",
+                              "load: --%s belongs to a forward pass; add --dispatch, which runs one on the loaded "
+                              "model, or leave it out",
                               pass_keys[i]);
         }
     }
@@ -226,7 +226,7 @@ static enum status_code lines_print(const struct dispatch *self, struct status *
         }
         text_append(&text, dispatch_agrees(self) ? "peak = placed + brought for the blocks that run + others "
                                                    "(activations, workspaces); as predicted\n"
-                                                 : "what is predicted and what was measured differ\n");
+                                                 : "the measurement differs from the prediction\n");
         host_line(self, &text);
         placed_copies_append(&self->placed, &self->measured.run.result, "copied between devices by two passes:", &text);
         if (self->offloaded.written_count > 0) {
@@ -344,7 +344,7 @@ enum status_code load_dispatch_run(const struct arguments *arguments, struct loa
     if (code == STATUS_OK && (!fits || !dispatch_agrees(self))) {
         *exit_code = EXIT_CODE_FAIL;
         exit_reason_print("load", EXIT_CODE_FAIL,
-                          fits ? "what is predicted and what was measured differ" : "a device ran out of memory");
+                          fits ? "the measurement differs from the prediction" : "a device ran out of memory");
     }
     placed_tape_release(&self->placed);
     arena_release(&self->arena);

@@ -97,7 +97,7 @@ static void device_lines(const struct load_case *load, const struct load_figures
     for (int i = 0; i < load->plan.place_count; i++) {
         reserved_line(load, figures, i, text);
     }
-    text_append(text, figures->agrees ? "" : "what is predicted and what was measured differ\n");
+    text_append(text, figures->agrees ? "" : "the measurement differs from the prediction\n");
 }
 
 /* In what state the two reads found the page cache. */
@@ -106,7 +106,7 @@ static void cache_line(const struct load_figures *figures, struct text *text)
     int64_t load = figures->cached_bytes, plain = figures->plain.cached_bytes;
     char load_text[SIZE_TEXT_BYTES], plain_text[SIZE_TEXT_BYTES];
     if (load < 0 || plain < 0) {
-        text_append(text, "the kernel does not tell what of the files the page cache had before these reads\n");
+        text_append(text, "the kernel does not say how much of the files the page cache had before these reads\n");
     } else if (load == 0 && plain == 0) {
         text_append(text, "the page cache had none of the files before either read\n");
     } else {
@@ -130,7 +130,7 @@ static void host_lines(const struct load_case *load, const struct load_figures *
     if (figures->host_known) {
         text_format(text, "this process grew by %s\n", size_format(figures->host_grown_bytes, grown));
     } else {
-        text_append(text, "and the kernel does not tell by how much this process grew\n");
+        text_append(text, "and the kernel does not say by how much this process grew\n");
     }
     double rate = load_rate(figures), plain = rate_of(figures->plain.bytes, figures->plain.seconds);
     text_format(text,
@@ -138,7 +138,7 @@ static void host_lines(const struct load_case *load, const struct load_figures *
                 figures->measured.read_bytes, figures->measured.transfer_seconds, rate / 1e6,
                 figures->measured.allocate_seconds, figures->measured.store_seconds);
     if (figures->has_plain && plain > 0.0) {
-        text_format(text, "a plain read of the same files: %.0f MB/s; the load has %.2f of it\n", plain / 1e6,
+        text_format(text, "a plain read of the same files: %.0f MB/s; the load reaches %.2f of it\n", plain / 1e6,
                     rate / plain);
         cache_line(figures, text);
     }

@@ -108,7 +108,7 @@ static enum status_code inferred_give(const struct arguments *arguments, const s
     if (!model->inferred.is_inferred) {
         return STATUS_OK;
     }
-    note_give(command, notes, "%s has no config.json; its tensors tell: %s", model->config.name,
+    note_give(command, notes, "%s has no config.json; read from its tensors: %s", model->config.name,
               model->inferred.evidence);
     note_give(command, notes, "assumed, because no tensor tells it: %s", model->inferred.assumed);
     if (model->inferred.besides_count > 0) {
@@ -116,7 +116,7 @@ static enum status_code inferred_give(const struct arguments *arguments, const s
                   model->inferred.besides_count);
     }
     if (model->inferred.unstored_count > 0) {
-        note_give(command, notes, "%d tensors of the pooler are not stored, and are in the figures all the same",
+        note_give(command, notes, "%d tensors of the pooler are not stored; the figures include them all the same",
                   model->inferred.unstored_count);
     }
     return arguments_value(arguments, "strict") == NULL
@@ -167,13 +167,14 @@ enum status_code model_notes_give(const struct arguments *arguments, const struc
     const char *command = arguments->command->name;
     const struct config *config = &model->config;
     if (config->stated_type[0] != '\0') {
-        note_give(command, notes,
-                  "the type of %s, '%s', is not known; read as %s, as asked: its keys and tensors may be others",
-                  config->name, config->stated_type, config->model_type);
+        note_give(
+            command, notes,
+            "the type of %s, '%s', is not known; assay reads it as %s, as you asked: its keys and tensors may differ",
+            config->name, config->stated_type, config->model_type);
     }
     if (config->stands_for[0] != '\0') {
         bool is_same = catalogue_name_fits(config->stands_for, config->name);
-        note_give(command, notes, "%s is answered as %s of the catalogue, %s", config->stands_for, config->name,
+        note_give(command, notes, "%s is taken for %s of the catalogue, %s", config->stands_for, config->name,
                   is_same ? "whose name is spelled so" : "whose sizes are the same");
     }
     if (config->stored_in_fp8) {
@@ -205,7 +206,7 @@ void positions_note_give(const char *command, const struct config *config, const
     }
     snprintf(line, sizeof line,
              "%" PRId64 " tokens are more than the %" PRId64
-             " positions that %s was made for; it runs, and it was not trained so",
+             " positions that %s was made for; it runs, but it was not trained for them",
              tokens, config->positions, config->name);
     if (strstr(text_string(notes), line) == NULL) {
         note_give(command, notes, "%s", line);

@@ -138,7 +138,7 @@ static enum status_code here_read(struct place_case *place, struct status *error
     if (code == STATUS_OK) {
         note_give(
             place->command, &place->notes,
-            "budgets: the memory of this machine and of its GPUs, less a context on each; --max-memory says others");
+            "budgets: the memory of this machine and of its GPUs, less a context on each; --max-memory gives others");
         code = budget_add(place, (struct placement_device){.kind = PLACEMENT_CPU}, hardware.memory_bytes, error);
     }
     return code;

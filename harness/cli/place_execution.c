@@ -56,13 +56,13 @@ static enum status_code workload_read(const struct arguments *arguments, const s
         code = workload_check(&made, error);
     }
     if (code == STATUS_OK && made.mode != MODE_GENERATE && arguments_value(arguments, "new-tokens") != NULL) {
-        code =
-            status_set(error, STATUS_INVALID, "--new-tokens is of a generation; add --mode generate, or leave it out");
+        code = status_set(error, STATUS_INVALID,
+                          "--new-tokens belongs to a generation; add --mode generate, or leave it out");
     }
     if (code == STATUS_OK && place->request.special_count > 0) {
         code = status_set(error, STATUS_INVALID,
-                          "tensors of a type of their own are planned, and not carried out; leave --special-dtypes "
-                          "out, or --run, --predict and --exact");
+                          "a plan with tensors of another type cannot be carried out; leave --special-dtypes out, or "
+                          "--run, --predict and --exact");
     }
     if (code == STATUS_OK) {
         *workload = made;

@@ -231,7 +231,7 @@ void question_taken_words(const struct question_case *question, struct text *tex
     const struct overhead *overhead = &question->overhead;
     char taken[SIZE_TEXT_BYTES];
     if (overhead->kind == OVERHEAD_NONE) {
-        text_append(text, "nothing taken off for context and libraries: --overhead SIZE");
+        text_append(text, "nothing is taken off for context and libraries; --overhead SIZE does that");
         return;
     }
     text_format(text, "%s%s taken off for context and libraries, %s",

@@ -83,7 +83,7 @@ static enum status_code config_find_file(const struct arguments *arguments, cons
                ? code
                : status_set(
                      error, STATUS_INVALID,
-                     "synth: %s has no config.json, which a checkpoint is made of; name a model of the catalogue "
+                     "synth: %s has no config.json, from which a checkpoint is made; name a model of the catalogue "
                      "or of the hub that has one, or a config.json",
                      text);
 }

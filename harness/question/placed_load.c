@@ -9,11 +9,10 @@ enum status_code placed_load_check(const struct placed_load *load, struct status
 {
     const struct load_plan *plan = load->plan;
     if (plan->missing.count > 0) {
-        return status_set(
-            error, STATUS_INVALID,
-            "the checkpoint lacks %d tensors that a pass needs, '%s' among them; run a model that it has all "
-            "of (another --head), or load it alone",
-            plan->missing.count, plan->missing.names[0]);
+        return status_set(error, STATUS_INVALID,
+                          "the checkpoint lacks %d tensors that a pass needs, '%s' among them; run a model of which it "
+                          "has all tensors (another --head), or only load it",
+                          plan->missing.count, plan->missing.names[0]);
     }
     if (plan->unloaded.count > 0) {
         return status_set(
@@ -37,7 +36,7 @@ static enum status_code lanes_match(const struct placed_load *load, const struct
         struct placement_device device = plan->places[i].device;
         lane_of[i] = i < PLACE_MAXIMUM ? placed_tape_place(load->placed, device) : -1;
         if (lane_of[i] < 0) {
-            return status_set(error, STATUS_INTERNAL, "what is loaded has the device %s, and the tape has it not",
+            return status_set(error, STATUS_INTERNAL, "the loaded model has the device %s, and the tape does not",
                               placement_device_name(device, name));
         }
         own[i] = lanes[lane_of[i]];

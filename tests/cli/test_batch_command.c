@@ -118,7 +118,7 @@ static void what_says_nothing_is_refused_before_anything_is_tried(void **state)
 {
     (void)state;
     command_refused(BATCH("tiny-gpt2", "--batch", "4", "--memory", "4MiB"),
-                    "--batch is what is looked for; write --start");
+                    "--batch is what assay looks for; write --start");
     command_refused(BATCH("tiny-gpt2", "--seq", "4", "--start", "0", "--memory", "4MiB"), "batch: --start");
     command_refused(BATCH("tiny-gpt2", "--seq", "4", "--policy", "third", "--memory", "4MiB"),
                     "write halve, 0.9 or bisect");

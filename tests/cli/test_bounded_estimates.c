@@ -265,7 +265,7 @@ static void a_plan_of_a_model_multiplies_lists(void **state)
          2},
         {{"plan", "tests/cli/data/small-suite.yaml", "--batch", "8"},
          "",
-         "assay: plan: tests/cli/data/small-suite.yaml is a suite, which says its own cases; leave the options of a "
+         "assay: plan: tests/cli/data/small-suite.yaml is a suite, which names its own cases; leave the options of a "
          "case out, or name a model\n",
          2},
         {{"plan", "tiny-gpt2", "--mode", "infer", "--batch", "{8: x}"},
@@ -308,12 +308,12 @@ static void answers_say_what_was_taken_off(void **state)
         const char *line;
     } rows[] = {
         {{"limit", "tiny-gpt2", "--mode", "infer", "--seq", "8", "--of", "batch", "--memory", "64MiB"},
-         " (nothing taken off for context and libraries: --overhead SIZE)\n"},
+         " (nothing is taken off for context and libraries; --overhead SIZE does that)\n"},
         {{"limit", "tiny-gpt2", "--mode", "infer", "--seq", "8", "--of", "batch", "--memory", "64MiB", "--overhead",
           "4MiB"},
          " (4.00 MiB taken off for context and libraries, --overhead)\n"},
         {{"fit", "tiny-gpt2", "--mode", "load", "--memory", "64MiB"},
-         " left (nothing taken off for context and libraries: --overhead SIZE)\n"},
+         " left (nothing is taken off for context and libraries; --overhead SIZE does that)\n"},
         {{"fit", "tiny-gpt2", "--mode", "load", "--on", "RTX 4090"},
          " left (up to 937.00 MiB taken off for context and libraries, published for other GPUs)\n"},
     };

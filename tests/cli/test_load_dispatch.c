@@ -119,7 +119,7 @@ static void what_makes_no_sense_is_refused(void **state)
     (void)state;
     struct command_result result = COMMAND("load", checkpoint, "--seq", "8");
     assert_int_equal(result.exit_code, 2);
-    assert_non_null(strstr(text_string(&result.error), "load: --seq says something of a forward pass; add --dispatch"));
+    assert_non_null(strstr(text_string(&result.error), "load: --seq belongs to a forward pass; add --dispatch"));
     command_result_release(&result);
     result = COMMAND("load", checkpoint, "--dispatch", "--batch", "0");
     assert_int_equal(result.exit_code, 2);

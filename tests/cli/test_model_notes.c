@@ -352,7 +352,7 @@ static void tensors_tell_a_model(void **state)
         assert_int_equal(json_count(notes), 2);
         assert_non_null(
             strstr(json_string_or(json_at(notes, 0), ""),
-                   " has no config.json; its tensors tell: wte.weight, h.0.attn.c_attn.weight: gpt2; 1 layer, "
+                   " has no config.json; read from its tensors: wte.weight, h.0.attn.c_attn.weight: gpt2; 1 layer, "
                    "8 wide, 16 tokens"));
         assert_string_equal(json_string_or(json_at(notes, 1), ""),
                             "assumed, because no tensor tells it: 1 head of 8; what else a config.json says, as "
@@ -404,8 +404,8 @@ static void sequences_beyond_the_positions_are_told(void **state)
         struct command_result result = assay_words(words);
         assert_int_equal(result.exit_code, 0);
         snprintf(expected, sizeof expected,
-                 "assay: %s: 80 tokens are more than the 64 positions that %s was made for; it runs, and it was not "
-                 "trained so\n",
+                 "assay: %s: 80 tokens are more than the 64 positions that %s was made for; it runs, but it was not "
+                 "trained for them\n",
                  words[0], path);
         const char *found = strstr(text_string(&result.error), expected);
         assert_non_null(found);

@@ -246,7 +246,7 @@ static void a_twin_is_said_to_be_one(void **state)
     (void)state;
     static const char *const words[] = {"models", "Llama-3.1-8B-Instruct", NULL};
     struct command_result result = assay(words);
-    assert_string_equal(text_string(&result.error), "assay: models: Llama-3.1-8B-Instruct is answered as "
+    assert_string_equal(text_string(&result.error), "assay: models: Llama-3.1-8B-Instruct is taken for "
                                                     "meta-llama/Llama-3.1-8B of the catalogue, whose sizes are the "
                                                     "same\n");
     assert_int_equal(result.exit_code, 0);

@@ -224,7 +224,7 @@ static void mistakes_are_told(void **state)
         {{"tiny-gpt2", NULL}, "write assay offload MODEL --to DIR"},
         {{"tiny-gpt2", "--to", "/nonexistent/x", NULL}, "tiny-gpt2 is a configuration without model files; name"},
         {{"--check", "/nonexistent/x", NULL}, "/nonexistent/x: there is no such folder; assay offload MODEL --to"},
-        {{"--check", "/nonexistent/x", "--replace", NULL}, "--replace is of writing, and --check writes nothing"},
+        {{"--check", "/nonexistent/x", "--replace", NULL}, "--replace belongs to writing, and --check writes nothing"},
         {{"tiny-gpt2", "--values", NULL}, "--values goes with --check DIR MODEL"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -305,7 +305,7 @@ static void an_interrupted_run_leaves_nothing(void **state)
     assert_non_null(file);
     assert_true(fread(told, 1, sizeof told - 1, file) > 0);
     fclose(file);
-    assert_string_equal(told, "assay: offload: interrupted; what it had written is taken away again\n");
+    assert_string_equal(told, "assay: offload: interrupted; assay has removed what it had written\n");
     expect_nothing_left(scene, sum);
     free(sum);
 }

@@ -86,7 +86,7 @@ static void a_generation_runs_over_devices(void **state)
     command_refused(PLACE("tiny-llama", "--max-memory", "0=100MB", "--new-tokens", "5"),
                     "accelerate's plan does not look at --new-tokens");
     command_refused(PLACE("tiny-llama", "--max-memory", "0=100MB", "--predict", "--new-tokens", "5"),
-                    "--new-tokens is of a generation; add --mode generate, or leave it out");
+                    "--new-tokens belongs to a generation; add --mode generate, or leave it out");
 }
 
 /* The 32 MiB of cuBLAS have no room beside gpt2's blocks: predicted, and met. */

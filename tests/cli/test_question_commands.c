@@ -47,15 +47,15 @@ static const struct {
     {{"fit", "tiny-gpt2", "--memory", "1GiB"},
      "assay: fit: the case has no mode; add --mode load, infer, generate or train\n"},
     {{"limit", "tiny-gpt2", "--mode", "infer", "--memory", "1GiB"},
-     "assay: limit: it is not said of what; add --of batch, seq or new_tokens\n"},
+     "assay: limit: --of is missing; add --of batch, seq or new_tokens\n"},
     {{"limit", "tiny-gpt2", "--mode", "infer", "--memory", "1GiB", "--of", "beams"},
      "assay: limit: --of beams is not known; write batch, seq or new_tokens\n"},
     {{"limit", "tiny-gpt2", "--mode", "infer", "--memory", "1GiB", "--of", "batch", "--batch", "3"},
-     "assay: limit: --batch is what is looked for; leave it out\n"},
+     "assay: limit: --batch is what assay looks for; leave it out\n"},
     {{"limit", "tiny-gpt2", "--mode", "load", "--memory", "1GiB", "--of", "batch"},
      "assay: a case of tiny-gpt2 in mode load has no batch; choose another\n"},
     {{"peaks", "tiny-gpt2", "--mode", "infer"},
-     "assay: peaks: it is not said over what; add --over seq=128..4096, or --over batch=1..64 seq=128..4096\n"},
+     "assay: peaks: --over is missing; add --over seq=128..4096, or --over batch=1..64 seq=128..4096\n"},
     {{"peaks", "tiny-gpt2", "--mode", "infer", "--over", "seq"},
      "assay: peaks: --over 'seq' has no '=' behind a field; write batch=A..B, seq=A..B or new-tokens=A..B\n"},
     {{"peaks", "tiny-gpt2", "--mode", "infer", "--over", "sequence=1..8"},
@@ -173,7 +173,7 @@ static void a_verdict_says_what_is_missing_or_left(void **state)
          {"devices: any number is too few: the overhead alone, 3.00 MiB, is as large as the memory or larger\n", NULL}},
         {{"fit", "SmolLM2-135M", "--mode", "generate", "--batch", "64", "--new-tokens", "4000", "--precision", "bf16",
           "--memory", "7GiB"},
-         {" left beside what is allocated (", "given back when memory is short\n", "has no bound"}},
+         {" left beside what is allocated (", "gives them back when memory is short\n", "has no bound"}},
         {{"limit", "tiny-gpt2", "--mode", "train", "--seq", "32", "--memory", "80MiB", "--of", "batch"},
          {" does not fit: in ", " wants ", " are held\n"}},
     };
@@ -412,9 +412,10 @@ static void what_does_not_fit_is_said_once(void **state)
     (void)state;
     static const char *const words[] = {"limit", "gpt2", "--mode", "train", "--memory", "1GiB", "--of", "batch", NULL};
     struct command_result result = assay(words);
-    assert_non_null(strstr(text_string(&result.output),
-                           "\nnot even batch 1 fits (nothing taken off for context and libraries: --overhead SIZE)\n"
-                           "  in backward, transformer.h.2.mlp.c_fc.weight wants 9.00 MiB while 1.00 GiB are held\n"));
+    assert_non_null(
+        strstr(text_string(&result.output),
+               "\nnot even batch 1 fits (nothing is taken off for context and libraries; --overhead SIZE does that)\n"
+               "  in backward, transformer.h.2.mlp.c_fc.weight wants 9.00 MiB while 1.00 GiB are held\n"));
     assert_null(strstr(text_string(&result.output), "does not fit"));
     assert_null(strstr(text_string(&result.output), "no larger one"));
     command_result_release(&result);

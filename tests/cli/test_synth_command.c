@@ -403,10 +403,11 @@ static void options_are_refused_with_a_remedy(void **state)
         "config.json says nothing of quantization\n"
         "assay: synth: files of at most 1 bytes would be 1025, and a checkpoint has at most 1000; allow larger "
         "ones\n");
-    refusal_expect("tests/models/saved/qwen2-moe", "none", MORE(NULL),
-                   "assay: synth: tests/models/saved/qwen2-moe has no config.json, which a checkpoint is made of; name "
-                   "a model of the "
-                   "catalogue or of the hub that has one, or a config.json\n");
+    refusal_expect(
+        "tests/models/saved/qwen2-moe", "none", MORE(NULL),
+        "assay: synth: tests/models/saved/qwen2-moe has no config.json, from which a checkpoint is made; name "
+        "a model of the "
+        "catalogue or of the hub that has one, or a config.json\n");
     FILE *file = fopen(path_of(path, "typed.json", NULL), "w");
     assert_non_null(file);
     fputs("{\"model_type\": \"mine\"}\n", file);

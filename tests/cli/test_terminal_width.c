@@ -128,7 +128,7 @@ static void long_names_go_below_and_errors_fold(void **state)
         const char *command, *part;
     } rows[] = {
         {"plan suites/quick.yaml", "  224.01 MiB\r\n    timm/resnet18.a1_in1k/train/float32/b1/sgd-momentum\r\n"},
-        {"peaks gpt2", "assay: peaks: it is not said over what; add --over\r\n  seq=128..4096, or "},
+        {"peaks gpt2", "assay: peaks: --over is missing; add --over seq=128..4096,\r\n  or --over "},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char command[256];

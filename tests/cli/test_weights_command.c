@@ -134,7 +134,7 @@ static void what_cannot_be_compared_is_inconclusive(void **state)
     static const char alone[] = "tests/checkpoint/vectors/several.safetensors";
     struct command_result result = assay("weights", alone, NULL, NULL);
     assert_int_equal(result.exit_code, 3);
-    assert_non_null(strstr(text_string(&result.output), "\nnot held against a configuration: "));
+    assert_non_null(strstr(text_string(&result.output), "\nnot compared with a configuration: "));
     assert_null(strstr(text_string(&result.output), "assay weights")); /* it is what answers */
     command_result_release(&result);
     static const char *const others[] = {"models", "explain"};
