@@ -51,7 +51,7 @@ BODY int map_nearest(const float *map, float x)
     return code;
 }
 
-/* scale: the largest magnitude of the block; where it is 0, so are all its moments. */
+/* scale: the largest magnitude of the block; if it is 0, so are all its moments. */
 BODY uint8_t moment_code(const float *map, float moment, float scale)
 {
     int code = map_nearest(map, scale > 0.0f ? moment / scale : 0.0f);

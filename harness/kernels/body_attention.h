@@ -13,7 +13,7 @@
 
 /* What a call says, and the size of its tiles. */
 struct attention {
-    struct tensor q, k, v, out, lse, mask, grad; /* mask.data is NULL where there is none; grad in backward only */
+    struct tensor q, k, v, out, lse, mask, grad; /* mask.data is NULL if there is none; grad in backward only */
     struct tensor grad_q, grad_k, grad_v;
     int64_t batches, heads, groups; /* groups: heads of k and v */
     int64_t rows, columns;          /* S, T */
@@ -84,7 +84,7 @@ static inline void heads_pack(struct tensor *tensor, int64_t groups)
     tensor->stride[1] *= each;
 }
 
-/* Forward only. Where each head has one row, as in decoding, those that read the same k and v become rows of one head,
+/* Forward only. If each head has one row, as in decoding, those that read the same k and v become rows of one head,
  * so that k and v are read once for all of them. Nothing else changes: the one row sees every column, causal or not,
  * and the scores are counted in the same order. */
 static inline void attention_pack(struct attention *attention)
@@ -146,7 +146,7 @@ BODY struct attention_place column_tile_place(const struct attention *attention,
     return place;
 }
 
-/* Rows [row, ..) of one head of q, out, grad or grad q; of the head's group where the tensor is k or v. */
+/* Rows [row, ..) of one head of q, out, grad or grad q; of the head's group if the tensor is k or v. */
 BODY struct tile_source head_rows(const struct tensor *tensor, int64_t batch, int64_t head, int64_t row)
 {
     struct tile_source source;
@@ -193,7 +193,7 @@ BODY float *lse_at(const struct attention *attention, int64_t batch, int64_t hea
     return (float *)attention->lse.data + index;
 }
 
-/* Nothing where the call has no room for it. */
+/* Nothing if the call has no room for it. */
 BODY void lse_write(const struct attention *attention, struct attention_place place, float value)
 {
     if (attention->lse_head > 0) {
@@ -209,7 +209,7 @@ BODY int64_t columns_end(const struct attention *attention, int64_t row)
     return attention->causal && causal_end < end ? causal_end : end;
 }
 
-/* The first of a tile's rows that may look at the tile's column j; tile_rows where none may. */
+/* The first of a tile's rows that may look at the tile's column j; tile_rows if none may. */
 BODY int first_row_of(const struct attention *attention, struct attention_place place, int j)
 {
     int64_t column = place.column + j;

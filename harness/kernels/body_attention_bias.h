@@ -2,7 +2,7 @@
  * added to the scores.
  *
  * T5's buckets (Raffel et al. 2020, arXiv:1910.10683; _relative_position_bucket of transformers): of n buckets, halved
- * where both directions count, the first half are distances 0, 1, ..., e - 1; distance d >= e is in bucket
+ * if both directions count, the first half are distances 0, 1, ..., e - 1; distance d >= e is in bucket
  * e + floor(log(d / e) / log(farthest / e) * (n - e)), at most n - 1. Counted in float64 with 2^-20 added, so that
  * powers fall on the same side on every machine: 32 buckets in both directions and 128: e = 8, and distance 16 is in
  * bucket 8 + log(2) / log(16) * 8 = 10.

@@ -300,7 +300,7 @@ template <typename form, typename function> BODY void core_each(function work)
     }
 }
 
-/* Products become scores: scaled, -infinity where hidden, with the mask added elsewhere. */
+/* Products become scores: scaled, -infinity if hidden, else with the mask added. */
 template <typename form, bool rows_still>
 BODY void core_scores_finish(struct core_scores<form> &scores, const struct core_pair &pair)
 {

@@ -1,6 +1,6 @@
 /* The backward of attention on tensor cores: the two sweeps of body_attention_backward.h, both of one text. For grad q
  * rows are still and columns move, for grad k and grad v it is the other way round and the scores stand transposed.
- * Nothing is added to from two sides, so that the result does not depend on the order of blocks. Where the sums of grad
+ * Nothing is added to from two sides, so that the result does not depend on the order of blocks. If the sums of grad
  * k and grad v are too many for the registers of one block each has a sweep of its own.
  *
  * delta_i = grad_i out_i is computed once, before the sweeps, and kept in the first four bytes of row i of grad q: the
@@ -176,7 +176,7 @@ struct core_row {
 };
 
 /* Scores become kept probabilities and their slopes' products become slopes, both before scaling. still: of the lane's
- * lines, where rows are still; moving: lse, then delta, of the moving lines, where rows move. In between the sign of a
+ * lines, if rows are still; moving: lse, then delta, of the moving lines, if rows move. In between the sign of a
  * probability says whether it is dropped. */
 template <typename form, bool rows_still>
 BODY void core_gradients(struct core_scores<form> &scores, struct core_scores<form> &slopes,

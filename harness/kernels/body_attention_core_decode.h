@@ -4,7 +4,7 @@
  * joins what its warps have, in the order of the warps.
  *
  * The rows are the heads that read the same k and v, see attention_pack. A head's columns stay in one block: what
- * several would have to join through is scratch, and the cases account for none in decoding. Where batch and heads of k
+ * several would have to join through is scratch, and the cases account for none in decoding. If batch and heads of k
  * and v are few, so are the blocks. */
 #ifndef ASSAY_KERNELS_BODY_ATTENTION_CORE_DECODE_H
 #define ASSAY_KERNELS_BODY_ATTENTION_CORE_DECODE_H

@@ -6,7 +6,7 @@
 
 #include "harness/kernels/body.h"
 
-/* e^(x - whole * log 2) where |x - whole * log 2| is at most half of log 2. */
+/* e^(x - whole * log 2), for |x - whole * log 2| of at most half of log 2. */
 BODY float exponential_of_rest(float x, float whole)
 {
     float r = x - whole * 0.693359375f;
@@ -36,7 +36,7 @@ BODY float body_exponential(float x)
     return p * first * second;
 }
 
-/* e^x where x is at most 60, in fewer steps; 2e-7. 0 below -104, NaN for NaN. */
+/* e^x for x of at most 60, in fewer steps; 2e-7. 0 below -104, NaN for NaN. */
 BODY float body_exponential_falling(float x)
 {
     float clamped = x < -104.0f ? -104.0f : x;

@@ -73,7 +73,7 @@ BODY struct group_rows group_rows_of(const int32_t *ends, int64_t group, int64_t
     return range;
 }
 
-/* The group of a row: the first that ends behind it; `groups` where none does. */
+/* The group of a row: the first that ends behind it; `groups` if none does. */
 BODY int64_t group_of_row(const int32_t *ends, int64_t groups, int64_t row)
 {
     int64_t low = 0, high = groups;

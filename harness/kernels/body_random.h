@@ -69,7 +69,7 @@ BODY float random_uniform(struct random_key key, uint64_t counter)
     return uniform_of_bits(random_bits(key, counter));
 }
 
-/* Dropout: whether the element is kept, and what it is then multiplied with (0 where nothing is kept). */
+/* Dropout: whether the element is kept, and what it is then multiplied with (0 if nothing is kept). */
 BODY bool dropout_keeps(struct random_key key, uint64_t counter, float probability)
 {
     return random_uniform(key, counter) >= probability;

@@ -61,7 +61,7 @@ struct gather_shape {
     int64_t ids_step[3];
 };
 
-/* The element of a that output `index` (row-major) receives, or -1 where the id is not a row. */
+/* The element of a that output `index` (row-major) receives, or -1 if the id is not a row. */
 BODY int64_t gather_source(const int64_t *ids, struct gather_shape shape, int64_t index)
 {
     int64_t column = index % shape.columns;

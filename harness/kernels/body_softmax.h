@@ -71,7 +71,7 @@ GROUP_BODY void group_affine(GROUP *y, float factor, float shift)
     }
 }
 
-/* out = factor * (what row_exponentials left) + shift; where it could not be kept it is made again. */
+/* out = factor * (what row_exponentials left) + shift; if it could not be kept it is made again. */
 ROW_BODY void row_finish(ROW a, ROW out, float maximum, enum row_step step, float factor, float shift)
 {
     ROW_EACH(a, place, {
@@ -98,7 +98,7 @@ ROW_BODY void log_softmax_row(struct team team, ROW a, ROW out)
     row_finish(a, out, maximum, ROW_DIFFERENCES, 1.0f, -logarithm);
 }
 
-/* sum + the sum of grad, times result where `products`. */
+/* sum + the sum of grad, times result if `products`. */
 GROUP_BODY float group_products(GROUP grad, GROUP result, bool products, float sum)
 {
     GROUP_SIMD(reduction(+ : sum))

@@ -38,7 +38,7 @@ WALK bool walk_joins(const struct walk *walk, int outer, int inner)
     return true;
 }
 
-/* Appends one dimension of tensors[0 .. tensor_count), joined to the one before where that is possible. */
+/* Appends one dimension of tensors[0 .. tensor_count), joined to the one before if that is possible. */
 WALK void walk_append(struct walk *walk, const struct tensor *tensors, int dimension)
 {
     int last = walk->rank;

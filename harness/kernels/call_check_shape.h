@@ -19,7 +19,7 @@ OPERATION_TABLE(KERNEL_CHECK, PRODUCT_CHECK)
 /* What call_check says of shapes, and of attributes, that do not fit. */
 extern const char shapes_wrong[], attributes_wrong[];
 
-/* NULL where they fit, else shapes_wrong. */
+/* NULL if they fit, else shapes_wrong. */
 const char *shapes_verdict(bool fit);
 
 bool shapes_equal(const struct tensor *a, const struct tensor *b);

@@ -1,4 +1,4 @@
-/* Attention on the host: blocks of rows or columns of heads dealt to threads, each with its own tiles. Where a thread
+/* Attention on the host: blocks of rows or columns of heads dealt to threads, each with its own tiles. If a thread
  * can hold grad q of all heads that share one of k and v, one sweep over the scores gives all three gradients. */
 #include "harness/kernels/body_attention_backward.h"
 #include "harness/kernels/host_operations.h"
@@ -160,7 +160,7 @@ static bool attention_is_large(const struct attention *attention)
     return scores * attention_widest(attention) >= PARALLEL_ELEMENTS;
 }
 
-/* +infinity where lse is longer than the rows. */
+/* +infinity if lse is longer than the rows. */
 static void lse_pad(const struct attention *attention)
 {
     int64_t length = attention->lse.size[2];

@@ -10,7 +10,7 @@ struct fill_job {
     char element[sizeof(int64_t)]; /* the value in the dtype of the tensor */
 };
 
-/* Copies of one element, side by side. Where all its bytes are equal, as those of 0 are, memset is faster: it need not
+/* Copies of one element, side by side. If all its bytes are equal, as those of 0 are, memset is faster: it need not
  * fetch a line of which nothing will be left. */
 HOST_CLONES
 static void elements_fill(void *to, const char *element, int bytes, int64_t count)

@@ -1,4 +1,4 @@
-/* Grouped rows on the host: groups are dealt to threads where ids are sorted, rows where they are multiplied. */
+/* Grouped rows on the host: groups are dealt to threads when ids are sorted, rows when they are multiplied. */
 #include "harness/kernels/body_grouped.h"
 #include "harness/kernels/body_rows.h"
 #include "harness/kernels/host_operations.h"

@@ -88,7 +88,7 @@ static void layernorm_backward_loop(struct span grad, struct span a, struct row_
  * with the root of the rows and not with the rows. */
 enum { BLOCKS_MAXIMUM = 64, JOINED_ROWS = 64 };
 
-/* float [columns] each, of one block or of a few rows; NULL where they are not wanted. */
+/* float [columns] each, of one block or of a few rows; NULL if they are not wanted. */
 struct column_sums {
     float *weight, *bias;
 };

@@ -1,4 +1,4 @@
-/* Loops over nf4 codes on the host, sixteen elements at a time where the processor has AVX-512: a code chooses one of
+/* Loops over nf4 codes on the host, sixteen elements at a time if the processor has AVX-512: a code chooses one of
  * sixteen floats in a register. The figures are those of the bodies of body_quantize.h in either case. */
 #ifndef ASSAY_KERNELS_HOST_NF4_H
 #define ASSAY_KERNELS_HOST_NF4_H

@@ -1,4 +1,4 @@
-/* Selection on the host: rows are dealt to threads. Where an id holds for a whole row, the row is copied as it lies. */
+/* Selection on the host: rows are dealt to threads. If an id holds for a whole row, the row is copied as it lies. */
 #include "harness/kernels/body_rows.h"
 #include "harness/kernels/body_select.h"
 #include "harness/kernels/host_operations.h"
@@ -26,7 +26,7 @@ static void pieces_rank(const float *a, int64_t columns, float *maxima)
     }
 }
 
-/* The largest of a piece's elements that come after the one of this value at `place`; -infinity where none does. */
+/* The largest of a piece's elements that come after the one of this value at `place`; -infinity if none does. */
 HOST_CLONES
 static float piece_largest_after(const float *a, int32_t count, float last, int32_t place)
 {

@@ -19,7 +19,7 @@ enum { PARALLEL_ELEMENTS = 16384 };
 #define HOST_PARALLEL_FOR(condition) HOST_PRAGMA(omp parallel for schedule(static) if (condition))
 /* The same for iterations of unequal length. */
 #define HOST_PARALLEL_FOR_UNEVEN(condition) HOST_PRAGMA(omp parallel for schedule(dynamic) if (condition))
-/* The same where every iteration adds to the integer `sum`. */
+/* The same, for loops of which every iteration adds to the integer `sum`. */
 #define HOST_PARALLEL_SUM_FOR(condition, sum)                                                                          \
     HOST_PRAGMA(omp parallel for schedule(static) reduction(+ : sum) if (condition))
 #else
@@ -43,7 +43,7 @@ struct host_scratch {
     int64_t part; /* floats for each thread */
 };
 
-/* False where the host has no memory. part_floats may be 0. */
+/* False if the host has no memory. part_floats may be 0. */
 bool host_scratch_open(struct host_scratch *scratch, int64_t part_floats);
 void host_scratch_close(struct host_scratch *scratch);
 
@@ -59,7 +59,7 @@ void span_store(const float *from, void *to, enum dtype dtype, int64_t stride, i
 /* Address of element `index`. */
 void *tensor_at(const struct tensor *tensor, int64_t index);
 
-/* Elements of a tensor for reading: in place where they are float32 side by side, else converted into scratch. */
+/* Elements of a tensor for reading: in place if they are float32 side by side, else converted into scratch. */
 struct span span_read(const struct tensor *tensor, int64_t index, int64_t stride, int64_t count, float *scratch);
 
 /* Where to write elements that span_write then brings to the tensor. */

@@ -1,6 +1,6 @@
 /* Sums over any dimensions of a strided tensor on the host.
  *
- * Where neighbours in memory are kept, a strip of columns runs down what is summed; where neighbours are summed, each
+ * If neighbours in memory are kept, a strip of columns runs down what is summed; if neighbours are summed, each
  * output has its own run. A sum with few outputs is cut into blocks whose number depends on the shape alone, so that
  * all threads have work and the order of additions does not depend on how many there are. */
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static void strip_join(float *total, float *sums, int64_t count)
     }
 }
 
-/* Strips of neighbouring outputs, and the rows that belong to each cut into blocks where there are few strips. */
+/* Strips of neighbouring outputs, and the rows that belong to each cut into blocks if there are few strips. */
 struct strip_grid {
     int64_t strips; /* of one line of outputs */
     int64_t rows;   /* that are summed */

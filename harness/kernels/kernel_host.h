@@ -1,7 +1,7 @@
 /* Operations on the host: the loops around the bodies, for every operation but the products that go to a BLAS (MATMUL,
  * CONVOLUTION, CONVOLUTION_BACKWARD_INPUT, CONVOLUTION_BACKWARD_WEIGHT).
  *
- * Work is dealt to OpenMP threads where the compiler has OpenMP. The outcome does not depend on their number. */
+ * Work is dealt to OpenMP threads if the compiler has OpenMP. The outcome does not depend on their number. */
 #ifndef ASSAY_KERNELS_KERNEL_HOST_H
 #define ASSAY_KERNELS_KERNEL_HOST_H
 
@@ -12,7 +12,7 @@
 /* Whether kernel_host_run knows the operation. */
 bool kernel_host_has(enum opcode opcode);
 
-/* What kernel_host_run returns, this very array, where the host has no memory for an operation's scratch space. */
+/* What kernel_host_run returns, this very array, if the host has no memory for an operation's scratch space. */
 extern const char host_no_memory[];
 
 /* Runs one operation to its end. NULL on success, else a static text that says what is wrong with the call (an

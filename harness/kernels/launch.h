@@ -3,7 +3,7 @@
  *
  * What needs data to be seen is not an error here, because the host would have to wait for it; nothing is read or
  * written out of bounds: EMBEDDING gives a row of NaN for a wrong id and EMBEDDING_BACKWARD leaves it out, GATHER
- * gives zeros for one, NLL_LOSS is NaN where a target is neither a class nor -100 and NLL_LOSS_BACKWARD gives that row
+ * gives zeros for one, NLL_LOSS is NaN if a target is neither a class nor -100 and NLL_LOSS_BACKWARD gives that row
  * 0; TARGET_MASK counts such a target, and CROSS_ENTROPY gives its row a loss of NaN and a gradient of 0. */
 #ifndef ASSAY_KERNELS_LAUNCH_H
 #define ASSAY_KERNELS_LAUNCH_H

@@ -41,7 +41,7 @@ static __global__ void attention_backward_columns_kernel(const __grid_constant__
     }
 }
 
-/* Chooses the largest tiles that fit; returns the bytes of shared memory, 0 where a head is too wide for any. */
+/* Chooses the largest tiles that fit; returns the bytes of shared memory, 0 if a head is too wide for any. */
 static size_t tiles_choose(struct attention *attention, bool backward)
 {
     bool masked = attention->mask.data != NULL;

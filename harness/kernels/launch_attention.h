@@ -21,7 +21,7 @@ const char *attention_core_backward(struct attention *attention, cudaStream_t st
 bool attention_fits_decode(const struct attention *attention);
 const char *attention_decode(struct attention *attention, cudaStream_t stream);
 
-/* +infinity where lse is longer than the rows, whether or not there are any. */
+/* +infinity if lse is longer than the rows, whether or not there are any. */
 BODY void lse_pad(const struct attention *attention)
 {
     const struct tensor *lse = &attention->lse;

@@ -1,4 +1,4 @@
-/* Launches of creation and element-wise operations: a thread for each element, or for a group of eight neighbours where
+/* Launches of creation and element-wise operations: a thread for each element, or for a group of eight neighbours if
  * memory allows, in a loop over the grid. */
 #include <type_traits>
 
@@ -33,7 +33,7 @@ static struct element_launch element_launch_of(const struct operation_call *call
     return launch;
 }
 
-/* work(a, b) for each element; b is a where there is one input. */
+/* work(a, b) for each element; b is a if there is one input. */
 template <typename function> BODY void elements_make(const struct element_launch *launch, function work)
 {
     const struct tensor *tensors = launch->tensors;
@@ -69,7 +69,7 @@ ELEMENT_TABLE(ELEMENT_KERNEL)
 
 typedef void element_kernel(const struct element_launch launch);
 
-/* NULL where the call is of no element-wise operation. */
+/* NULL if the call is of no element-wise operation. */
 static element_kernel *element_kernel_for(const struct operation_call *call)
 {
     switch (element_row(call)) {

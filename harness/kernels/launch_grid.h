@@ -11,7 +11,7 @@
 enum { LANES = 256, ROW_LANES_MAXIMUM = 1024, BLOCKS_MAXIMUM = 65536 };
 
 /* A kernel that is launched with row_lanes(): the compiler must leave each of the lanes enough registers, or the launch
- * is refused on an architecture where it happens to use more than 64. */
+ * is refused on an architecture on which it uses more than 64. */
 #define ROW_KERNEL_FUNCTION static __global__ void __launch_bounds__(ROW_LANES_MAXIMUM)
 
 /* The column `launch` of OPERATION_TABLE. Each returns NULL or a static text, as kernel_cuda_run does. The call has

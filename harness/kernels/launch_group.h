@@ -1,5 +1,5 @@
-/* Groups: eight neighbouring elements of a tensor, moved in accesses of 16 bytes (of 8 where an element has one byte),
- * so that a warp asks memory for whole lines. Where a tensor's memory or strides do not allow it, or fewer than eight
+/* Groups: eight neighbouring elements of a tensor, moved in accesses of 16 bytes (of 8 if an element has one byte),
+ * so that a warp asks memory for whole lines. If a tensor's memory or strides do not allow it, or fewer than eight
  * are left, elements are moved one at a time. CUDA only. */
 #ifndef ASSAY_KERNELS_LAUNCH_GROUP_H
 #define ASSAY_KERNELS_LAUNCH_GROUP_H
@@ -25,7 +25,7 @@ static inline bool group_begins(const struct tensor *tensor)
     return (uintptr_t)tensor->data % (element_bytes(tensor->dtype) == 1 ? 8 : 16) == 0;
 }
 
-/* How many groups the elements of a walk are, the first of them; 0 where any tensor stands in the way. What is left is
+/* How many groups the elements of a walk are, the first of them; 0 if any tensor stands in the way. What is left is
  * count - GROUP * groups elements, the last. */
 static inline int64_t walk_groups(const struct walk *walk, const struct tensor *tensors)
 {

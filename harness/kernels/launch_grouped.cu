@@ -1,4 +1,4 @@
-/* Launches of grouped rows: a thread for each group where ids are sorted, for each element of a product. A wrong id of
+/* Launches of grouped rows: a thread for each group when ids are sorted, for each element of a product. A wrong id of
  * SORT_IDS, GROUP_ENDS, PLACE_IDS or SCATTER, which nobody here can report, is left out. */
 #include "harness/kernels/body_grouped.h"
 #include "harness/kernels/launch_grid.h"

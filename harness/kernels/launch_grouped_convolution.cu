@@ -44,7 +44,7 @@ BODY float result_gather(const struct grouped_convolution_launch &launch, struct
     return sum;
 }
 
-/* Tap (i, j) met the element from window ((row + padding - i) / stride, ...), where that is whole. */
+/* Tap (i, j) met the element from window ((row + padding - i) / stride, ...), if that is whole. */
 BODY float image_gather(const struct grouped_convolution_launch &launch, struct image_element e)
 {
     const struct grouped_convolution &c = launch.c;

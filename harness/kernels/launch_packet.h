@@ -1,5 +1,5 @@
-/* Packets: 1, 4 or 8 neighbouring elements, moved in accesses of 16 bytes where they have as many, else of what they
- * have. What is moved lies on a boundary of its own bytes, or of 16 where it has more. CUDA only. */
+/* Packets: 1, 4 or 8 neighbouring elements, moved in accesses of 16 bytes if they have as many, else of what they
+ * have. What is moved lies on a boundary of its own bytes, or of 16 if it has more. CUDA only. */
 #ifndef ASSAY_KERNELS_LAUNCH_PACKET_H
 #define ASSAY_KERNELS_LAUNCH_PACKET_H
 
@@ -97,14 +97,14 @@ static inline __host__ __device__ bool dtype_is_packed(enum dtype dtype)
     return dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16;
 }
 
-/* A packet's elements where memory is stepped through by `step` elements: as many, or fewer so that they divide it. */
+/* A packet's elements when memory is stepped through by `step` elements: as many, or fewer so that they divide it. */
 static inline int unit_dividing(int unit, int64_t step)
 {
     return step % unit == 0 ? unit : step % 4 == 0 && unit == 8 ? 4 : 1;
 }
 
 /* The largest packet that divides the columns and on whose boundary the rows of these tensors lie, which are of a
- * floating dtype. 8 where all have 2 bytes an element; float32 has 4, so that neighbouring lanes have neighbouring 16
+ * floating dtype. 8 if all have 2 bytes an element; float32 has 4, so that neighbouring lanes have neighbouring 16
  * bytes. */
 static inline int packet_unit(const struct tensor *const *tensors, int tensor_count, int64_t columns)
 {
@@ -136,7 +136,7 @@ static inline int packet_unit(const struct tensor *const *tensors, int tensor_co
 /* The instance of a kernel template for packets of that many elements. */
 #define UNIT_FORM(kernel, unit) ((unit) == 8 ? kernel<8> : (unit) == 4 ? kernel<4> : kernel<1>)
 
-/* packet_load and packet_store where the dtype may be DTYPE_COUNT: the tensor's own, looked up. */
+/* packet_load and packet_store for a dtype that may be DTYPE_COUNT: the tensor's own, looked up. */
 template <enum dtype known, int unit> PACKET void packet_get(const struct tensor *tensor, int64_t index, float *to)
 {
     if (known == DTYPE_COUNT) {

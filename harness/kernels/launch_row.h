@@ -1,6 +1,6 @@
 /* Rows in registers: the CUDA half of body_row.h, and how rows are dealt to teams of lanes.
  *
- * A row is cut into packets of `unit` elements, 8 or 4 where memory allows, else 1, that are dealt to the lanes of a
+ * A row is cut into packets of `unit` elements, 8 or 4 if memory allows, else 1, that are dealt to the lanes of a
  * team in turn, so that neighbouring lanes ask for neighbouring packets. A group is as many packets of a lane as make
  * eight elements. A lane keeps `parts` groups in registers. Short rows have a team of a part of a warp, long ones a
  * block.

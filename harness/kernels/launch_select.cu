@@ -73,7 +73,7 @@ GATHER_KERNEL(gather_kernel_8, uint64_t)
 GATHER_KERNEL(gather_kernel_16, wide_unit)
 #undef GATHER_KERNEL
 
-/* Where one id holds for a row and its bytes allow, 16 bytes are one element. */
+/* If one id holds for a row and its bytes allow, 16 bytes are one element. */
 static int64_t gather_widen(struct gather_launch *launch, int64_t bytes)
 {
     uintptr_t places = (uintptr_t)launch->from | (uintptr_t)launch->to;

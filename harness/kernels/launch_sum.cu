@@ -1,5 +1,5 @@
-/* Launches of sums: where neighbours in memory are kept, neighbouring lanes take neighbouring packets of them
- * (launch_columns.h); where neighbours are summed, a block of lanes makes one output. */
+/* Launches of sums: if neighbours in memory are kept, neighbouring lanes take neighbouring packets of them
+ * (launch_columns.h); if neighbours are summed, a block of lanes makes one output. */
 #include "harness/kernels/body_sum.h"
 #include "harness/kernels/launch_columns.h"
 

@@ -8,7 +8,7 @@
  * (broadcast: the caller has expanded the view, so all shapes are equal). "dense" = row-major without gaps; leading
  * dimensions may then be read as one ("rows" = product of all but the last size, "columns" = last size). Floating
  * tensors may each have any floating dtype unless said otherwise; "f32", "i64" and "u8" mean just that. An `out` may be
- * the same memory as an `in` of equal shape and strides where the line says (in place). Every element of an `out` is
+ * the same memory as an `in` of equal shape and strides if the line says so (in place). Every element of an `out` is
  * written, unless the line says "accumulates" or "updates". Empty tensors are legal and do nothing.
  *
  * A workspace is scratch memory that the tape takes for a call, so that a device takes none by itself: bool, rank 1,
@@ -22,11 +22,11 @@
  * RANDOM_NORMAL           -> out dense; f[0] = mean, f[1] = deviation, i[0] = seed; element k depends on (seed, k) only
  * RANDOM_INTEGER          -> out i64 dense; uniform in [0, i[1]); i[0] = seed
  * SEQUENCE                -> out i64 dense; element k = i[0] + (k modulo columns): each row counts from i[0]
- * CAUSAL_MASK             -> out dense [.., rows, columns]; 0 where column <= row + i[0], else the lowest finite value
+ * CAUSAL_MASK             -> out dense [.., rows, columns]; 0 if column <= row + i[0], else the lowest finite value
  * DYNAMIC_MAP             -> out f32 dense [256]; the numbers that the codes of ADAM_8BIT stand for (body_adam_8bit.h);
  *                            i[0] = 1: signed
- * ATTENTION_MASK (seen i64 dense [B, T]) -> out bool dense [B, 1, S, T]; true where seen is not 0 (without it
- *                            everywhere), column <= row + i[0] and, where i[1] > 0, column > row + i[0] - i[1]
+ * ATTENTION_MASK (seen i64 dense [B, T]) -> out bool dense [B, 1, S, T]; true if seen is not 0 (without it
+ *                            everywhere), column <= row + i[0] and, if i[1] > 0, column > row + i[0] - i[1]
  * POSITION_BUCKETS        -> out i64 dense [S, T]; the bucket of the distance of column c from row i[0] + r, of i[1]
  *                            buckets for distances up to i[2]; i[3] = 1: in both directions, else what comes later is
  *                            at distance 0 (body_attention_bias.h)
@@ -38,10 +38,10 @@
  * MULTIPLY      a any, b any -> out any; b may be uint8
  * DIVIDE        a any, b any -> out any
  * BOUND         a any, b any -> out any; a, no larger than b and no smaller than -b; NaN stays
- * WITHIN        a any, b any -> out any; 1 where -b <= a <= b, else 0
+ * WITHIN        a any, b any -> out any; 1 if -b <= a <= b, else 0
  * AFFINE        a any     -> out any; out = f[0] * a + f[1]
  * ABSOLUTE      a any     -> out any
- * CLAMP         a any     -> out any; the nearest number of f[0] to f[1] (f[1] where they are crossed); i[0] = 1: first
+ * CLAMP         a any     -> out any; the nearest number of f[0] to f[1] (f[1] if they are crossed); i[0] = 1: first
  *                            rounded to a whole number, ties to even. NaN becomes f[0]
  * POWER         a any     -> out; a ** f[0]; exact products for the exponents 2 and 3
  * SQUARE_ROOT   a         -> out
@@ -63,19 +63,19 @@
  * SOFTMAX       a dense [rows, columns] -> out;   LOG_SOFTMAX likewise. in place allowed
  * SOFTMAX_BACKWARD grad, result -> out;   LOG_SOFTMAX_BACKWARD grad, result -> out
  * NLL_LOSS      logp dense [N, C], target i64 [N] -> loss [1], total_weight [1]; mean over targets that are not
- *                            -100; loss is NaN where none is left. Another target outside [0, C) is an error
+ *                            -100; loss is NaN if none is left. Another target outside [0, C) is an error
  * NLL_LOSS_BACKWARD grad [1], target, total_weight -> out [N, C] dense; -grad / total_weight at the target, 0 elsewhere
  * TARGET_MASK   target i64 [N] -> mask bool [N], masked i64 [N], count i64 [1]; mask: the target is not -100; masked:
- *                            the target where it is not -100, else 0; count: how many are not. Another target outside
+ *                            the target if it is not -100, else 0; count: how many are not. Another target outside
  *                            [0, i[0]) is an error
  * CROSS_ENTROPY target i64 [N], count i64 [1] -> logits dense [N, C] updates, losses [N]; a row's loss becomes
  *                            (log sum e^logits - logit of its target) / count, and its logits the gradient of that,
- *                            (softmax - 1 at the target) / count; both are 0 where the target is -100. Another target
+ *                            (softmax - 1 at the target) / count; both are 0 if the target is -100. Another target
  *                            outside [0, C) is an error
  * -- normalisation
  * LAYERNORM     a dense, weight, bias -> out, mean f32 [rows], reciprocal deviation f32 [rows]; f[0] = epsilon
  * LAYERNORM_BACKWARD grad, a, mean, reciprocal deviation, weight -> grad a, grad weight, grad bias
- * LAYERNORM_BACKWARD_INPUT likewise -> grad a alone, where weight and bias are frozen
+ * LAYERNORM_BACKWARD_INPUT likewise -> grad a alone, for frozen weight and bias
  * BATCHNORM     a dense NCHW, weight f32, bias f32, running mean f32, running variance f32
  *                         -> out, mean f32 [C], reciprocal deviation f32 [C]; i[0] = 1 training: batch statistics, the
  *                            running ones are updated with momentum f[1] (variance unbiased); 0: running statistics are
@@ -94,8 +94,8 @@
  * ARGMAX        a dense [rows, columns] -> indices i64 dense [rows]; as TOP_K with k = 1
  * GATHER        a dense [G, R, C], ids i64 any [G, N, C] -> out dense [G, N, C], of one dtype, whichever;
  *                            out[g, n, c] = a[g, ids[g, n, c], c]; a wrong id is an error, never a wild read
- * TOKEN_POSITIONS ids i64 dense [.., T] -> out i64 dense; where an id is not i[0], how many of its row up to it are
- *                            not, plus i[1]; elsewhere i[2]
+ * TOKEN_POSITIONS ids i64 dense [.., T] -> out i64 dense; if an id is not i[0], how many of its row up to it are
+ *                            not, plus i[1]; else i[2]
  * SCATTER       a dense [rows, k], ids i64 dense [rows, k] -> out dense [rows, columns] of a's dtype:
  *                            zero, and in each row a's elements at their ids, which differ; a wrong id is an error
  * GROUP_LIMIT   scores dense [rows, columns] -> hidden bool dense [rows, columns]; columns are i[0] groups side by
@@ -111,7 +111,7 @@
  * -- images (NCHW dense)
  * MAX_POOL      a         -> out, indices i64 (h * W + w of the winner, the first of equals; NaN wins);
  *                            i[0] = kernel, i[1] = stride, i[2] = padding
- * MAX_POOL_BACKWARD grad, indices -> out (sums in a fixed order, 0 where no window chose); i as MAX_POOL
+ * MAX_POOL_BACKWARD grad, indices -> out (sums in a fixed order, 0 if no window chose); i as MAX_POOL
  * CONVOLUTION   a, weight [O, C, k, k], (bias), (workspace) -> out; i[0] = stride, i[1] = padding,
  *                            i[2] = 1: factors in TF32, as MATMUL
  * CONVOLUTION_BACKWARD_INPUT  grad, weight, (workspace) -> grad a
@@ -125,7 +125,7 @@
  * MATMUL        a [.., m, k], b [.., k, n], (bias [n]), (workspace) -> out [.., m, n], ranks equal, 2 to 4; the last
  *                            two dimensions of each have one of their strides 1 (transposed views are welcome) and the
  *                            other >= the size it steps over; leading strides any.
- *                            out = f[0] * a b + f[1] * out + bias; out unread where f[1] = 0. i[0] = 1: a device may
+ *                            out = f[0] * a b + f[1] * out + bias; out unread if f[1] = 0. i[0] = 1: a device may
  *                            round float32 factors to TF32 (10 bits of mantissa); 0: it must not
  * GROUPED_MATMUL a [n, k], b [groups, k, m], ends i32 dense [groups] -> out dense [n, m]; the rows up to the end of a
  *                            group, and behind that of the last one, times its matrix; those behind all groups are
@@ -163,7 +163,7 @@
  * SCALED_MATMUL a, b float8_e4m3fn, a scale f32 [1], b scale f32 [1], (bias [n]), (workspace) -> out; as MATMUL, a b
  *                            times both scales
  * -- optimizers (all dense, one parameter each; "updates" = read and written outs). found f32 [1] is optional and last
- *    among the ins: where it is there and not 0, nothing is changed
+ *    among the ins: if it is there and not 0, nothing is changed
  * ADAM_MOMENTS  grad, (found) -> m, v updates; m += (1 - f[0]) (grad - m); v = f[1] v + (1 - f[1]) grad^2
  * ADAM_APPLY    m, denominator, (found) -> parameter updates; parameter -= f[0] * m / denominator
  * ADAM          grad, (found) -> parameter, m, v updates, all in registers. f[0] = learning rate, f[1] = beta1,
@@ -172,9 +172,9 @@
  * ADAM_8BIT     grad, signed map f32 [256], unsigned map f32 [256], (found)
  *                         -> parameter, m u8, v u8, scales of m f32, scales of v f32 updates; f and i as ADAM. m and v
  *                            are codes of the maps, each 256 of them share a scale, the largest magnitude of the block.
- *                            Where grad is not finite the parameter stays and m and v become 0
+ *                            If grad is not finite the parameter stays and m and v become 0
  * SGD_MOMENTUM  grad, (found) -> parameter, buffer updates; buffer = f[1] * buffer + grad; parameter -= f[0] * buffer
- * UNSCALE       (none)    -> gradient updates, found f32 [1] updates; gradient *= f[0]; found = 1 where any
+ * UNSCALE       (none)    -> gradient updates, found f32 [1] updates; gradient *= f[0]; found = 1 if any
  *                            is not finite
  */
 #ifndef ASSAY_KERNELS_OPERATION_H
@@ -347,7 +347,7 @@ enum product_kind opcode_product(enum opcode opcode); /* PRODUCT_NONE of what is
 int64_t tensor_element_count(const struct tensor *tensor);
 bool tensor_is_dense(const struct tensor *tensor);
 
-/* "MATMUL float32 [8, 128, 768] float32 [768, 3072] -> float32 [8, 128, 3072]": a call for messages. Cut where it is
+/* "MATMUL float32 [8, 128, 768] float32 [768, 3072] -> float32 [8, 128, 3072]": a call for messages. Cut if it is
  * too long. Returns text. */
 enum { CALL_TEXT_BYTES = 320 };
 const char *call_describe(const struct operation_call *call, char text[CALL_TEXT_BYTES]);

@@ -76,7 +76,7 @@ BODY void matrices_load_transposed(uint32_t (&pairs)[4], const uint16_t *row)
                  : "memory");
 }
 
-/* Begins to copy 16 bytes from device memory to shared memory, both on a boundary of 16; zeros where not `inside`,
+/* Begins to copy 16 bytes from device memory to shared memory, both on a boundary of 16; zeros if not `inside`,
  * and then nothing is read. */
 BODY void copy_begin_16(void *shared, const void *from, bool inside)
 {

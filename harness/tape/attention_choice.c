@@ -81,7 +81,7 @@ static bool math_accepts(int capability, const struct attention_case *attention)
     return true;
 }
 
-/* In the order of priority_order. Where cuDNN is not asked first it comes after math, which accepts everything. */
+/* In the order of priority_order. If cuDNN is not asked first it comes after math, which accepts everything. */
 static const struct rule {
     enum attention_backend backend;
     bool (*accepts)(int capability, const struct attention_case *attention);

@@ -46,7 +46,7 @@ struct cycle_bounds {
     bool broken;
 };
 
-/* Before anything is built. bounds outlives the building; NULL only where repetitions are recorded. */
+/* Before anything is built. bounds outlives the building; NULL only if repetitions are recorded. */
 void tape_shape(struct tape *tape, struct tape_form form, struct cycle_bounds *bounds);
 
 /* Ends the tape. What is still held stays: the replay gives it back. On failure the tape must still be released. */
@@ -56,15 +56,15 @@ bool tape_failed(const struct tape *tape);
 /* Reports a condition that the caller found; keeps the first. */
 __attribute__((format(printf, 3, 4))) void tape_fail(struct tape *tape, enum status_code code, const char *format, ...);
 
-void tape_stage(struct tape *tape, enum stage stage);       /* nothing where the tape is in it already */
+void tape_stage(struct tape *tape, enum stage stage);       /* nothing if the tape is in it already */
 void tape_stage_again(struct tape *tape, enum stage stage); /* begins it anew */
-void tape_token(struct tape *tape); /* a generation has one more token: noted where repetitions are told once */
+void tape_token(struct tape *tape); /* a generation has one more token: noted if repetitions are told once */
 void tape_gradients(struct tape *tape, bool enabled);
 void tape_training(struct tape *tape, bool training); /* dropout and batch statistics act */
 /* Whether products, and whether convolutions to come may round float32 factors to TF32. */
 void tape_tf32(struct tape *tape, bool products, bool convolutions);
 bool tape_gradients_enabled(const struct tape *tape);
-/* Whether it is for a GPU, where libraries choose otherwise than for a host. */
+/* Whether it is for a GPU, on which libraries choose otherwise than for a host. */
 bool tape_targets_gpu(const struct tape *tape);
 
 /* Autocast as torch.autocast("cuda"): products in dtype, norms and losses in float32; casts of parameters are kept
@@ -82,7 +82,7 @@ void tape_autocast_close(struct tape *tape);
  *     }
  *
  * Turns are compared in laps: as many as it takes until sizes that are rounded up are in step again, or the loop's own
- * period. Where three laps do the same and their sizes grow evenly, the last one is repeated, the values that it left
+ * period. If three laps do the same and their sizes grow evenly, the last one is repeated, the values that it left
  * alive become those that the last repetition leaves, and the lap after it is built and held against what was foreseen
  * (struct cycle_bounds). Only values know sizes: what the loop has noted of lengths elsewhere it must bring up to date
  * itself. */
@@ -106,7 +106,7 @@ struct tape_cycle tape_cycle_open(struct tape *tape, int64_t period);
  * are passed over. */
 int64_t tape_cycle_turn(struct tape_cycle *cycle, int64_t left);
 
-/* -- modules; nothing where the tape does not tell them. What is taken from here on is taken by the module with this
+/* -- modules; nothing if the tape does not tell them. What is taken from here on is taken by the module with this
  * path (copied). Returns the one before, to be given to tape_module_close. A backward function takes for the module
  * that its operation was in. */
 const char *tape_module_open(struct tape *tape, const char *path);
@@ -145,13 +145,13 @@ void tape_init_normal(struct tape *tape, struct value *value, double mean, doubl
 void tape_fill(struct tape *tape, struct value *value, double number);
 void tape_init_integers(struct tape *tape, struct value *value, int64_t bound); /* uniform in [0, bound) */
 void tape_sequence(struct tape *tape, struct value *value, int64_t first);      /* each row counts from first */
-/* [1, 1, rows, columns]: 0 where a row may look at a column, the lowest finite number elsewhere. */
+/* [1, 1, rows, columns]: 0 if the row may look at the column, else the lowest finite number. */
 struct value *tape_causal_mask(struct tape *tape, enum dtype dtype, int64_t batch, int64_t rows, int64_t columns);
-/* The same where the first row is position `first` of the columns. */
+/* The same if the first row is position `first` of the columns. */
 struct value *tape_causal_mask_at(struct tape *tape, enum dtype dtype, int64_t batch, int64_t rows, int64_t columns,
                                   int64_t first);
 
-/* Bool [B, 1, S, S]: where seen (i64 [B, S]) is not 0 and, with causal, not after the row. */
+/* Bool [B, 1, S, S]: true if seen (i64 [B, S]) is not 0 and, with causal, not after the row. */
 struct value *tape_attention_mask(struct tape *tape, struct value *seen, bool causal);
 
 /* i64 [rows, columns]: in which bucket the distance of a column from row first + r is, of count buckets for distances
@@ -163,7 +163,7 @@ struct bucket_span {
 struct value *tape_position_buckets(struct tape *tape, const struct bucket_span *span);
 
 /* Bool [batch, 1, rows, columns]: row r is position first + r of the columns and sees itself and window - 1 before it,
- * of those only where seen (i64 [batch, columns], NULL: everywhere) is not 0. */
+ * of those only if seen (i64 [batch, columns], NULL: everywhere) is not 0. */
 struct mask_span {
     int64_t batch, rows, columns, first, window;
 };
@@ -189,8 +189,8 @@ struct value *tape_relu(struct tape *tape, struct value *a);
 struct value *tape_sigmoid(struct tape *tape, struct value *a);
 struct value *tape_divide_(struct tape *tape, struct value *a, struct value *b); /* in place: a /= b */
 struct value *tape_relu_(struct tape *tape, struct value *a);
-struct value *tape_dropout(struct tape *tape, struct value *a, double probability); /* a itself where it does not act */
-struct value *tape_cast(struct tape *tape, struct value *a, enum dtype dtype); /* a itself where it has the dtype */
+struct value *tape_dropout(struct tape *tape, struct value *a, double probability); /* a itself if it does not act */
+struct value *tape_cast(struct tape *tape, struct value *a, enum dtype dtype);      /* a itself if it has the dtype */
 /* T5's clamp: infinite elements become 1000 less than the largest number of the dtype, and with them what is beyond
  * that. */
 struct value *tape_clamp_infinite(struct tape *tape, struct value *a);
@@ -206,8 +206,8 @@ struct value *tape_select(struct tape *tape, struct value *a, int dimension, int
 struct value *tape_index(struct tape *tape, struct value *a, int dimension, int64_t index);
 struct value *tape_expand(struct tape *tape, struct value *a, int rank, const int64_t *size);
 void tape_split(struct tape *tape, struct value *a, int dimension, int count, struct value **parts);
-struct value *tape_contiguous(struct tape *tape, struct value *a); /* a itself where it is dense, else a copy */
-/* A view where the strides allow it, else a copy. */
+struct value *tape_contiguous(struct tape *tape, struct value *a); /* a itself if it is dense, else a copy */
+/* A view if the strides allow it, else a copy. */
 struct value *tape_reshape(struct tape *tape, struct value *a, int rank, const int64_t *size);
 struct value *tape_concatenate(struct tape *tape, struct value *a, struct value *b, int dimension);
 
@@ -240,7 +240,7 @@ struct value *tape_linear(struct tape *tape, struct value *a, struct value *weig
                           struct value *bias); /* weight [out, in] */
 struct value *tape_linear_t(struct tape *tape, struct value *a, struct value *weight,
                             struct value *bias); /* [in, out] */
-/* Rank 4 each; batch dimensions of size 1 are expanded to the other's, as a copy where they cannot be joined. */
+/* Rank 4 each; batch dimensions of size 1 are expanded to the other's, as a copy if they cannot be joined. */
 struct value *tape_matmul(struct tape *tape, struct value *a, struct value *b);
 /* factor * a b + bias, without a place for the scaled product: torch.baddbmm. bias [N, 1 or m, n] is a constant, a
  * [N, m, k], b [N, k, n]. */
@@ -248,7 +248,7 @@ struct value *tape_biased_product(struct tape *tape, struct value *bias, struct 
                                   double factor);
 struct value *tape_convolution(struct tape *tape, struct value *a, struct value *weight, struct value *bias,
                                int64_t stride, int64_t padding);
-/* The same where filters see a group of the channels, or the image's channels lie last in memory, as those of the
+/* The same if filters see a group of the channels, or the image's channels lie last in memory, as those of the
  * result then do. */
 struct value *tape_convolution_grouped(struct tape *tape, struct value *a, struct value *weight, struct value *bias,
                                        int64_t stride, int64_t padding, int64_t groups);
@@ -274,9 +274,9 @@ struct attention_settings {
  * long as heads_first does not say otherwise. */
 struct value *tape_attention(struct tape *tape, struct value *q, struct value *k, struct value *v,
                              const struct attention_settings *settings);
-/* A bool mask as numbers to be added, in that dtype: 0 where it is true, else the lowest finite number. */
+/* A bool mask as numbers to be added, in that dtype: 0 if it is true, else the lowest finite number. */
 struct value *tape_mask_numbers(struct tape *tape, struct value *mask, enum dtype dtype);
-/* [B, g, S, D] -> [B, heads, S, D], each repeated heads / g times: a copy where g < heads, else a itself. */
+/* [B, g, S, D] -> [B, heads, S, D], each repeated heads / g times: a copy if g < heads, else a itself. */
 struct value *tape_repeat_heads(struct tape *tape, struct value *a, int64_t heads);
 
 /* -- groups: rows of a mixture of experts, sorted by expert (op_grouped.c) */
@@ -295,7 +295,7 @@ struct value *tape_grouped_linear(struct tape *tape, struct value *a, struct val
 
 /* -- selection. A graph have the values of tape_top_k, tape_pick and tape_masked_fill */
 struct value *tape_argmax(struct tape *tape, struct value *a); /* [.., n] -> i64 [..] */
-/* a where hidden (bool, of its shape) is false, else number. */
+/* a if hidden (bool, of its shape) is false, else number. */
 struct value *tape_masked_fill(struct tape *tape, struct value *a, struct value *hidden, double number);
 /* scores [n, groups * m] -> bool: true outside of the `active` groups of columns that score highest, by the sum of
  * their `best` largest elements, 1 or 2. */
@@ -308,7 +308,7 @@ struct value *tape_log_softmax(struct tape *tape, struct value *a);       /* ove
 void tape_add_number_(struct tape *tape, struct value *a, double number); /* in place */
 /* place [G, N, C] = a [G, R, C] at ids, i64 [G, N, C] or [G, N, 1]: torch.gather along the second dimension. */
 void tape_gather_into(struct tape *tape, struct value *a, struct value *ids, struct value *place);
-/* ids i64 [.., T], dense: where an id is not excluded, the number of such in its row up to it, plus shift; else
+/* ids i64 [.., T], dense: if an id is not excluded, the number of such in its row up to it, plus shift; else
  * otherwise. */
 struct value *tape_token_positions(struct tape *tape, struct value *ids, int64_t excluded, int64_t shift,
                                    int64_t otherwise);
@@ -317,7 +317,7 @@ struct value *tape_remainder(struct tape *tape, struct value *a, int64_t divisor
 
 /* -- loss: logits [N, C], targets i64 [N]; the mean; rows with target -100 do not count */
 struct value *tape_cross_entropy(struct tape *tape, struct value *logits, struct value *targets);
-/* The same number (0 where no row counts), but the logits become its gradient at once: they are not to be read by
+/* The same number (0 if no row counts), but the logits become its gradient at once: they are not to be read by
  * anything after, nor kept by what made them. */
 struct value *tape_cross_entropy_fused(struct tape *tape, struct value *logits, struct value *targets);
 
@@ -341,7 +341,7 @@ void tape_backward(struct tape *tape, struct value *loss);
  * attributes of their own (those of bitsandbytes) lives until here. */
 void tape_graphs_end(struct tape *tape);
 /* value.requires_grad_() of a result without a graph: it becomes a leaf and is held, with the gradient that it is
- * given, until tape_leaf_end. Nothing happens where it has a graph. NULL is accepted by both. */
+ * given, until tape_leaf_end. Nothing happens if it has a graph. NULL is accepted by both. */
 void tape_leaf_begin(struct tape *tape, struct value *value);
 void tape_leaf_end(struct tape *tape, struct value *value);
 struct value *tape_gradient(struct value *leaf); /* NULL: none */
@@ -360,16 +360,16 @@ struct optimizer_settings {
 /* One parameter's state, made at the first step that sees a gradient. Zero at the start. */
 struct optimizer_state {
     struct value *first, *second;               /* exp_avg and exp_avg_sq; SGD: the momentum buffer and nothing */
-    struct value *first_scales, *second_scales; /* 8-bit form, where first and second are codes: of each 256 of them */
+    struct value *first_scales, *second_scales; /* 8-bit form, if first and second are codes: of each 256 of them */
     struct value *step;                         /* fused form: a float32 scalar on the device */
 };
 
 /* One step over count parameters with their gradients. number counts from 1. found: a float32 scalar that is not 0
- * where the step must not happen (gradient scaler), or NULL. */
+ * if the step must not happen (gradient scaler), or NULL. */
 void tape_optimizer_step(struct tape *tape, const struct optimizer_settings *settings, int64_t number, int count,
                          struct value *const *parameters, struct optimizer_state *states, struct value *found);
 
-/* gradient *= factor for all parameters; found = 1 where any is not finite. */
+/* gradient *= factor for all parameters; found = 1 if any is not finite. */
 void tape_unscale(struct tape *tape, int count, struct value *const *parameters, double factor, struct value *found);
 
 /* Copies a into place, which has its shape, without a graph. */

@@ -14,7 +14,7 @@ enum {
     LAYOUT_BYTES = 16 /* beside the tensors that are laid out anew */
 };
 
-/* The product of count numbers; INT64_MAX where it does not fit. */
+/* The product of count numbers; INT64_MAX if it does not fit. */
 static int64_t product_or_most(const int64_t *factors, int count)
 {
     int64_t product = 1;

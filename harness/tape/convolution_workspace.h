@@ -6,17 +6,17 @@
  * images of PyTorch have them first. So image, weight and result are laid out anew, beside 16 bytes:
  *
  *     image   its bytes; in 16 bits the channels are filled up to a multiple of 8, which are 16 bytes
- *     weight  its bytes, its channels filled up in the same way; none where it lies so already (kernel 1, no filling
+ *     weight  its bytes, its channels filled up in the same way; none if it lies so already (kernel 1, no filling
  *             up)
  *     result  its bytes
  *
- * A window of one pixel (kernel 1, stride 1, no padding) is a product of matrices for each image, as they lie, where
+ * A window of one pixel (kernel 1, stride 1, no padding) is a product of matrices for each image, as they lie, if
  * the rows of these begin at whole vectors of memory:
  *
- *     forward, image  nothing, where the bytes of one plane of pixels are a multiple of 8
- *     weight          a float32 gradient for each image, to be added up, where they are a multiple of 16
+ *     forward, image  nothing, if the bytes of one plane of pixels are a multiple of 8
+ *     weight          a float32 gradient for each image, to be added up, if they are a multiple of 16
  *
- * float32 without TF32 takes nothing where windows cut an image into patches (ViT), which alone was measured. What this
+ * float32 without TF32 takes nothing if windows cut an image into patches (ViT), which alone was measured. What this
  * leaves out, up to 8.25 MiB of partial sums above all, stands in docs/pytorch-findings.md.
  *
  * Elsewhere it is our own formula, for our own way of computing (other classes, and other float32 without TF32):
@@ -25,8 +25,8 @@
  *
  *     products  1 MiB, for cuBLAS
  *     columns   images * channels * kernel^2 * result pixels elements: the matrix of pixel columns, in the dtype of the
- *               image, in float32 for CONVOLUTION_BACKWARD_INPUT. None for windows of one pixel, where the image is
- *               that matrix
+ *               image, in float32 for CONVOLUTION_BACKWARD_INPUT. None for windows of one pixel, for which the
+ *               image is that matrix
  *     sums      filters * channels * kernel^2 float32, to multiples of 256 bytes: CONVOLUTION_BACKWARD_WEIGHT in 16
  *               bits, which adds images up in float32 and rounds once
  *
@@ -53,7 +53,7 @@ struct convolution_shape {
     bool tf32_allowed; /* of float32 */
 };
 
-/* In bytes; 0 where none is taken. opcode: one of the three convolutions. Sizes beyond 63 bits end at INT64_MAX, by our
+/* In bytes; 0 if none is taken. opcode: one of the three convolutions. Sizes beyond 63 bits end at INT64_MAX, by our
  * own formula at the most that the target gives. */
 int64_t convolution_workspace_bytes(const struct target *target, enum opcode opcode,
                                     const struct convolution_shape *shape);

@@ -158,7 +158,7 @@ static bool is_size(const char *text)
     return length > 0 && text[length] == '\0';
 }
 
-/* Of "H200 141GB" the GPUs that "H200" is or begins, where a size ends what was typed; false: there are none. */
+/* Of "H200 141GB" the GPUs that "H200" is or begins, if a size ends what was typed; false: there are none. */
 static bool sized_append(const char *name, struct text *text)
 {
     char bare[PLAIN_BYTES], buffer[PLAIN_BYTES];
@@ -202,7 +202,7 @@ static bool has_number(const char *name, const char *typed)
     return *typed == '\0';
 }
 
-/* "did you mean "NVIDIA H200"? ", where a name or an alias is near, and of the same number. */
+/* "did you mean "NVIDIA H200"? ", if a name or an alias is near, and of the same number. */
 static void near_append(const char *name, struct text *text)
 {
     enum { NAMES_MAXIMUM = GPU_COUNT * (GPU_ALIASES_MAXIMUM + 1) };

@@ -40,7 +40,7 @@ bool gpu_is_amd(const struct gpu *gpu);
 /* Appends "nvidia-smi: 24564 MiB, https://...": where the figure is from. */
 void gpu_memory_words(const struct gpu *gpu, struct text *text);
 
-/* The class of devices (target.h) of a GPU, or of all whose names begin so, where it is one: "A100" is sm_80, with 40
+/* The class of devices (target.h) of a GPU, or of all whose names begin so, if it is one: "A100" is sm_80, with 40
  * or 80 GB. NULL: nobody has the name, they are of several classes, or it is one of AMD's. */
 const char *gpu_target(const char *name);
 

@@ -2,7 +2,7 @@
  *
  * Order: of the nodes whose gradients have all arrived, the one made last runs first; nodes that accumulate into a leaf
  * run at once. What a node saved goes when it has run. A second gradient for the same place is added into the first
- * where nobody else holds that. Not here: what each operation's gradient is (op_*.c). */
+ * if nobody else holds that. Not here: what each operation's gradient is (op_*.c). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ static struct node *node_alloc(struct tape *tape)
     return node;
 }
 
-/* The node that gradients of value go to; NULL where none are wanted. */
+/* The node that gradients of value go to; NULL if none are wanted. */
 static struct node *value_node(struct tape *tape, struct value *value)
 {
     if (!value->is_leaf) {
@@ -294,7 +294,7 @@ static void dependencies_count(struct tape *tape, struct queue *stack, struct no
     }
 }
 
-/* PyTorch's AccumulateGrad: the gradient itself where nobody else holds it and it lies as the leaf does, else a
+/* PyTorch's AccumulateGrad: the gradient itself if nobody else holds it and it lies as the leaf does, else a
  * copy. */
 static void leaf_accumulate(struct tape *tape, struct value *leaf, struct value *gradient)
 {

@@ -44,7 +44,7 @@ struct edge {
 };
 
 /* Makes the gradients of the inputs that are wanted from the gradients of the outputs, as values of the open frame.
- * gradients_in[k] is left NULL where it is not wanted; a gradient that passes through unchanged is handed on by
+ * gradients_in[k] is left NULL if it is not wanted; a gradient that passes through unchanged is handed on by
  * value_pass. A gradient that never arrived is NULL in gradients_out. */
 struct node;
 typedef void node_backward(struct tape *tape, struct node *node, struct value **gradients_out,
@@ -154,7 +154,7 @@ struct tape {
     struct repeat *repeats;
     struct carry *carries;
     int repeat_count, repeat_capacity, carry_count, carry_capacity;
-    struct value **values; /* all structs that were ever made, where form.repeats */
+    struct value **values; /* all structs that were ever made, if form.repeats */
     int value_count, value_capacity;
     struct snapshot before, now; /* of the last two laps */
     int cycle_count;             /* opened so far */
@@ -176,7 +176,7 @@ struct value *scratch_new(struct tape *tape, enum dtype dtype, const struct shap
 struct value *scratch_bytes_new(struct tape *tape, int64_t bytes, const char *label);
 /* Another view of the storage of base, with base's dtype, shape, strides and offset to be changed by the caller. */
 struct value *value_alias(struct tape *tape, struct value *base);
-/* The same tensor object under another name, as where a gradient is handed on unchanged to several places. */
+/* The same tensor object under another name, as when a gradient is handed on unchanged to several places. */
 struct value *value_pass(struct tape *tape, struct value *value);
 /* Whether nobody else holds this tensor object (others may hold its storage). */
 bool value_is_sole(const struct value *value);
@@ -187,7 +187,7 @@ bool value_is_dense(const struct value *value);
 bool shape_equal(const struct shape *a, const struct shape *b);
 /* How often the storage of value is held. */
 int value_storage_references(const struct tape *tape, const struct value *value);
-/* A view of a with stride 0 where it is repeated to fill shape (right-aligned). Not an autograd operation. */
+/* A view of a with stride 0 if it is repeated to fill shape (right-aligned). Not an autograd operation. */
 struct value *value_broadcast(struct tape *tape, struct value *a, const struct shape *shape);
 
 /* The place of a storage: its own label and the parameter that it belongs to. NULL is accepted for value. */
@@ -217,7 +217,7 @@ bool places_settle(struct tape *tape, enum opcode opcode, int count, struct valu
 struct node *node_new(struct tape *tape, node_backward *backward, int input_count, struct value *const *inputs,
                       struct value *output);
 void node_output(struct node *node, struct value *output, int slot); /* a further output */
-/* Another name for a, as where an operation of PyTorch returns its argument. */
+/* Another name for a, as when an operation of PyTorch returns its argument. */
 struct value *value_share(struct tape *tape, struct value *a);
 /* Keeps value until the node has run. node NULL: nothing happens. */
 void node_save(struct tape *tape, struct node *node, int index, struct value *value);
@@ -235,10 +235,10 @@ struct value *make_rows(struct tape *tape, struct value *a);
 /* A view with the last two dimensions exchanged. */
 struct value *value_turned(struct tape *tape, struct value *matrix);
 struct value *make_product(struct tape *tape, struct value *a, struct value *b, struct value *bias, const char *label);
-/* The workspace of one product: cublasLt's for a linear layer with a bias, else cuBLAS's; NULL where the target has
+/* The workspace of one product: cublasLt's for a linear layer with a bias, else cuBLAS's; NULL if the target has
  * none. What the thread lacks is taken: getting a handle takes cuBLAS's, so a biased layer takes both. */
 struct value *workspace_take(struct tape *tape, bool biased_linear);
-/* cuBLAS's, where this thread has taken it already; else NULL. */
+/* cuBLAS's, if this thread has taken it already; else NULL. */
 struct value *workspace_held(const struct tape *tape);
 
 /* The gradient through an operation that has no graph of its own (used by backward functions): plain operations that
@@ -247,10 +247,10 @@ struct value *make_add(struct tape *tape, struct value *a, struct value *b);
 struct value *make_multiply(struct tape *tape, struct value *a, struct value *b);
 struct value *make_scale(struct tape *tape, struct value *a, double factor, double summand);
 struct value *make_copy(struct tape *tape, struct value *a, enum dtype dtype, const char *label);
-/* OPCODE_SUM of a into sum, which has a's rank and 1 where a is summed, each times factor, with the scratch that
- * PyTorch takes (reduction_scratch.h). */
+/* OPCODE_SUM of a into sum, which has a's rank and size 1 in each dimension that is summed, each times factor, with the
+ * scratch that PyTorch takes (reduction_scratch.h). */
 void sum_run(struct tape *tape, struct value *a, struct value *sum, double factor);
-/* a itself where it is dense, else a copy. */
+/* a itself if it is dense, else a copy. */
 struct value *make_dense(struct tape *tape, struct value *a);
 struct value *make_sum_to(struct tape *tape, struct value *a, const struct shape *shape);
 struct value *make_reshape(struct tape *tape, struct value *a, const struct shape *shape);

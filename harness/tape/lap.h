@@ -1,6 +1,6 @@
 /* Laps of a cycle, held against each other. For cycle.c only.
  *
- * A lap is what lies between two marks. Two that follow each other are alike where they do the same with their own
+ * A lap is what lies between two marks. Two that follow each other are alike if they do the same with their own
  * storages, with those of the lap before and with the same storages of all others, and leave the same of their own
  * alive. */
 #ifndef ASSAY_TAPE_LAP_H

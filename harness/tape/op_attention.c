@@ -30,7 +30,7 @@ static struct value *heads_new(struct tape *tape, enum dtype dtype, const struct
 
 /* -- scratch of the backward kernels, besides their results: it lives until the kernel has run */
 
-/* mha_bwd: row sums and a dq accumulator, rounded; gradients of expanded keys and values where heads share them. */
+/* mha_bwd: row sums and a dq accumulator, rounded; gradients of expanded keys and values if heads share them. */
 static void scratch_take_flash(struct tape *tape, const struct value *q, const struct value *k)
 {
     int64_t batch = q->shape.size[0], heads = q->shape.size[1], rows = rounded(q->shape.size[2], 128);
@@ -232,7 +232,7 @@ static void state_take(struct tape *tape, enum attention_backend backend, struct
     state[1] = value_new(tape, DTYPE_INT64, &single, "attention offset");
 }
 
-/* The log-sum-exp of each row: the memory-efficient kernel rounds rows up to 32. It and cuDNN's make none where no
+/* The log-sum-exp of each row: the memory-efficient kernel rounds rows up to 32. It and cuDNN's make none if no
  * gradient is wanted, in inference and in the first run of a recomputed block; flash always does.
  * Histories of an H100: gpt2 infer bfloat16, batch 8, 512 tokens, takes 8, 8 and 6,291,456 bytes in a layer, and not
  * 4 * 8 * 12 * 512 = 196,608 more, which the same call takes in training. */
@@ -306,7 +306,7 @@ static struct value *attention_padded(struct tape *tape, struct value **inputs,
 }
 
 /* The mask as the kernel wants it: numbers, in rows that begin where it can read them, of every item and row. One row
- * stands for all where heads were packed into rows, one item where a bias is the same for a batch. */
+ * stands for all if heads were packed into rows, one item if a bias is the same for a batch. */
 static void mask_prepare(struct tape *tape, enum attention_backend backend, struct value **inputs)
 {
     struct value *mask = inputs[3];

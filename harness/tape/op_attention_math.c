@@ -21,7 +21,7 @@ struct value *tape_repeat_heads(struct tape *tape, struct value *a, int64_t head
     return tape_frame_close(tape, frame, tape_reshape(tape, repeated, 4, flat));
 }
 
-/* repeat_interleave, which copies where a view would do too: of a single key head. */
+/* repeat_interleave copies even a single key head, of which a view would do. */
 static struct value *heads_copied(struct tape *tape, struct value *a, int64_t heads)
 {
     int frame = tape_frame_open(tape);

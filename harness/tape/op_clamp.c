@@ -18,7 +18,7 @@ static struct value *bound_make(struct tape *tape, struct value *a)
     struct operation_attributes once = attributes_f(1.0, 0.0), lowered = attributes_f(-1000.0, largest);
     struct value *searched[] = {a, bound}, *changed[] = {bound, bound};
     tape_fill(tape, bound, 0.0);
-    /* a times 1 stays; the bound becomes 1 where one is not finite */
+    /* a times 1 stays; the bound becomes 1 if one is not finite */
     tape_run(tape, OPCODE_UNSCALE, &once, 0, 2, searched);
     tape_run(tape, OPCODE_AFFINE, &lowered, 1, 2, changed);
     return tape_frame_close(tape, frame, bound);

@@ -2,7 +2,7 @@
  * it. Not the composed one, which is PyTorch's own: op_norm.c. */
 #include "harness/tape/graph.h"
 
-/* The gradient is there already. Where it is not the loss itself that is differentiated it is multiplied in its place;
+/* The gradient is there already. If it is not the loss itself that is differentiated it is multiplied in its place;
  * Liger asks the device whether its factor is 1, the tape knows. */
 static void cross_entropy_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {

@@ -151,7 +151,7 @@ static struct value *image_new(struct tape *tape, enum dtype dtype, const struct
     return made;
 }
 
-/* a itself where it lies so, else a copy. */
+/* a itself if it lies so, else a copy. */
 static struct value *image_take(struct tape *tape, struct value *a, bool last)
 {
     if (a == NULL || !last) {

@@ -37,7 +37,7 @@ static bool lies_outside(const struct value *a, int i, int j)
     return outer > inner || (outer == inner && i < j);
 }
 
-/* As TensorIterator does: where a covers the whole result, the result lies in memory in the order of a's dimensions,
+/* As TensorIterator does: if a covers the whole result, the result lies in memory in the order of a's dimensions,
  * whatever gaps a has; a that is repeated says nothing. */
 static struct value *value_new_like(struct tape *tape, enum dtype dtype, const struct shape *shape,
                                     const struct value *a, const char *label)

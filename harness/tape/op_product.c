@@ -176,7 +176,7 @@ struct value *tape_linear_t(struct tape *tape, struct value *a, struct value *we
 
 /* -- batched products: operands whose batch dimensions cannot be joined are copied first, and the copy is kept */
 
-/* other: the second factor, whose batch dimensions a is expanded to where it has 1. */
+/* other: the second factor. Batch dimensions of a that are 1 are expanded to its. */
 static struct value *batch_of(struct tape *tape, struct value *a, const struct value *other)
 {
     if (a == NULL || tape_failed(tape)) {

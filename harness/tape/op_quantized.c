@@ -45,7 +45,7 @@ static struct value *temporary_new(struct tape *tape, enum dtype dtype, const st
     return value_new_in(tape, CATEGORY_TEMPORARIES, dtype, shape, label);
 }
 
-/* a in float16, dense; a itself where it is that. */
+/* a in float16, dense; a itself if it is that. */
 static struct value *halved(struct tape *tape, struct value *a, const char *label)
 {
     if (a->dtype == DTYPE_FLOAT16) {

@@ -52,7 +52,7 @@ struct value *tape_group_limit(struct tape *tape, struct value *scores, int64_t 
     return values[1];
 }
 
-/* number where hidden is true: 0 by a product with what is seen, else by a sum, number being far from all there is. */
+/* number if hidden is true: 0 by a product with what is seen, else by a sum, number being far from all there is. */
 static struct value *filled(struct tape *tape, struct value *a, struct value *hidden, double number)
 {
     struct value *result = value_new(tape, a->dtype, &a->shape, "masked fill");

@@ -37,7 +37,7 @@ static void state_make(struct tape *tape, const struct optimizer_settings *setti
     state->second = state_new(tape, parameter, "exp_avg_sq");
 }
 
-/* Runs opcode over what is read, then found where there is a gradient scaler, then what is updated. */
+/* Runs opcode over what is read, then found if there is a gradient scaler, then what is updated. */
 static void update_run(struct tape *tape, enum opcode opcode, const struct operation_attributes *attributes,
                        int read_count, struct value *const *read, struct value *found, int updated_count,
                        struct value *const *updated)

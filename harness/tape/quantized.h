@@ -3,8 +3,8 @@
  * int8 is LLM.int8 as bitsandbytes 0.50 does it on a GPU: codes [out, in] and a float32 scale for each row; activations
  * are quantised row by row and multiplied as int8. nf4 is its 4-bit form: two codes in a byte, a float32 scale for each
  * 64 elements and a table of 16 float32 levels that it keeps with every weight; the weight is dequantised as a whole
- * for the call, except where few rows are multiplied. float8 is one float32 scale for each tensor (torchao's per-tensor
- * form); activations are quantised in the same way and multiplied as float8 where the target can, else the weight is
+ * for the call, except if few rows are multiplied. float8 is one float32 scale for each tensor (torchao's per-tensor
+ * form); activations are quantised in the same way and multiplied as float8 if the target can, else the weight is
  * dequantised.
  *
  * Worked, bytes of a projection [11008, 4096] (45,088,768 elements): int8 45,088,768 + 4 * 11,008 = 45,132,800; nf4
@@ -26,7 +26,7 @@ struct quantized {
 };
 
 /* Quantises from, any strides, floating, and gives what is stored, in the open frame. from stays its caller's. What a
- * loader takes in between is taken and given back: int8 a float16 copy of from, nf4 a dense copy where from is a
+ * loader takes in between is taken and given back: int8 a float16 copy of from, nf4 a dense copy if from is a
  * view. */
 struct quantized tape_quantize(struct tape *tape, enum quantized_form form, struct value *from, const char *label);
 
@@ -38,7 +38,7 @@ struct value *tape_embedding_quantized(struct tape *tape, const struct quantized
                                        enum dtype dtype);
 
 /* a [.., in] times the transposed weight [out, in], plus bias (may be NULL), in the dtype of a. The weight is frozen;
- * the gradients of a (gradient times the dequantised weight) and of the bias are taken where they are wanted, so that
+ * the gradients of a (gradient times the dequantised weight) and of the bias are taken if they are wanted, so that
  * adapters can stand before it. */
 struct value *tape_linear_quantized(struct tape *tape, struct value *a, const struct quantized *weight,
                                     struct value *bias);

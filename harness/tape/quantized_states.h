@@ -35,8 +35,8 @@ struct value *tape_states_codes(struct tape *tape, struct value *states, struct 
 /* All of them in dtype (int4 and int2: in that of the scale), a temporary of the open frame. */
 struct value *tape_states_dequantize(struct tape *tape, const struct quantized_states *states, enum dtype dtype);
 
-/* Bytes of so many elements in a form, whose scales and shifts, where they have the dtype of the states, take
- * element_bytes each. False where that is more than int64. */
+/* Bytes of so many elements in a form, whose scales and shifts, if they have the dtype of the states, take
+ * element_bytes each. False if that is more than int64. */
 bool states_stored_bytes(enum states_form form, int64_t elements, int64_t element_bytes, int64_t *bytes);
 
 #endif

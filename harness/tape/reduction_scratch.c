@@ -24,7 +24,7 @@ struct iterator {
     struct dimension dimensions[TENSOR_RANK_MAXIMUM];
 };
 
-/* TensorIteratorBase::reorder_dimensions: > 0 where a has to stand behind b. */
+/* TensorIteratorBase::reorder_dimensions: > 0 if a has to stand behind b. */
 static int dimensions_compare(const struct dimension *a, const struct dimension *b)
 {
     if ((a->output_stride == 0) != (b->output_stride == 0)) {

@@ -1,12 +1,12 @@
 /* Reduction scratch: what PyTorch takes for itself while it sums a tensor on a GPU.
  *
- * Where each output has many elements to be summed and there are few outputs, several blocks work on one output. Their
+ * If each output has many elements to be summed and there are few outputs, several blocks work on one output. Their
  * partial sums go to a buffer, and a counter for each column of blocks tells the last one that it is to add them up.
  * Both are taken behind the result and given back when the kernel has been launched, the counters first. Source:
  * setReduceConfig and gpu_reduce_kernel of ATen/native/cuda/Reduce.cuh, PyTorch 2.11, 4 values a load and 4 bytes a
  * partial sum (8 of int64).
  *
- *   partial sums  4 * outputs * blocks of an output * (1, or where neighbouring elements belong to different outputs:
+ *   partial sums  4 * outputs * blocks of an output * (1, or if neighbouring elements belong to different outputs:
  *                 block width * outputs that one thread loads together)
  *   counters      4 * columns of blocks
  *

@@ -55,7 +55,7 @@ enum stage {
 
 const char *category_name(enum category category);
 const char *stage_name(enum stage stage);
-bool stage_find(const char *name, enum stage *stage); /* false where no stage has the name */
+bool stage_find(const char *name, enum stage *stage); /* false if no stage has the name */
 
 /* What a storage is to the operation that kept it for its backward pass. */
 enum keep { KEEP_NOTHING, KEEP_INPUT, KEEP_OUTPUT, KEEP_STATE };
@@ -72,7 +72,7 @@ struct storage {
     const char *of;      /* label of the parameter whose gradient, moment or copy it is; NULL: of none */
     const char *kept_by; /* label of the operation that first kept it for its backward pass; NULL: none did */
     enum keep kept_as;
-    int place; /* the memory it lies in, below PLACE_MAXIMUM; 0 where there is one */
+    int place; /* the memory it lies in, below PLACE_MAXIMUM; 0 if there is one */
     /* A library takes it inside of one operation and gives it back at once: no operand, and no tensor that PyTorch's
      * dispatcher sees. */
     bool is_scratch;
@@ -115,7 +115,7 @@ struct event {
 
 /* Events that are carried out `count` more times: the body, which ends where the EVENT_REPEAT stands. Each repetition
  * takes storages of its own, under the numbers that those of the recorded body have. Before it begins, what the last
- * one has left alive is carried over to the numbers of the body before that (carries), where the events of the body
+ * one has left alive is carried over to the numbers of the body before that (carries), if the events of the body
  * expect it; so a body that gives the cache of its predecessor back does so in every repetition. In repetition i (1 to
  * count) a storage of the body has bytes + i * growth_bytes. After the last one the numbers stand for what it has
  * left. */
