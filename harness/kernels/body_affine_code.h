@@ -1,6 +1,6 @@
 /* Bodies of affine codes: what quantisation by a scale and a shift for each group of elements is made of, as
- * optimum-quanto does it: the lowest and the highest of a group, and codes of 2 or 4 bits that share bytes with those 1
- * / n of the tensor further on. */
+ * optimum-quanto does it: the lowest and the highest number of a group, and codes of 2 or 4 bits. The tensor is cut
+ * into 4 or 2 equal parts; a byte holds one code of each, those at the same place of their part. */
 #ifndef ASSAY_KERNELS_BODY_AFFINE_CODE_H
 #define ASSAY_KERNELS_BODY_AFFINE_CODE_H
 

@@ -1,6 +1,6 @@
 /* Attention without stored scores, forward and backward: the algorithm of FlashAttention-2 (Dao 2023, arXiv:2307.08691,
- * algorithms 1 and 2), with the backward in two sweeps, one for grad q and one for grad k and grad v, so that nothing
- * is added to from two sides and no order is left open.
+ * algorithms 1 and 2), with the backward in two sweeps, one for grad q and one for grad k and grad v, so that
+ * every sum has one writer and one order.
  *
  * For one head: x_ij = scale q_i k_j + mask_ij, p_ij = e^(x_ij - lse_i), out_i = sum_j p_ij z_ij v_j, where z is the
  * dropout factor. With d_ij = z_ij (grad_i v_j) and delta_i = grad_i out_i the gradient of a score is

@@ -1,7 +1,7 @@
 /* The backward of attention on tensor cores: the two sweeps of body_attention_backward.h, both of one text. For grad q
  * rows are still and columns move, for grad k and grad v it is the other way round and the scores stand transposed.
- * Nothing is added to from two sides, so that the result does not depend on the order of blocks. If the sums of grad
- * k and grad v are too many for the registers of one block each has a sweep of its own.
+ * Every sum has one writer, so that the result does not depend on the order of blocks. If the sums of grad k and grad v
+ * are too many for the registers of one block, each has a sweep of its own.
  *
  * delta_i = grad_i out_i is computed once, before the sweeps, and kept in the first four bytes of row i of grad q: the
  * sweep over columns reads it there, and the sweep over rows, the last, reads it before it writes the row. */

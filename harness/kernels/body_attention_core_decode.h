@@ -1,7 +1,7 @@
 /* Decoding on tensor cores: few rows of a head against all its columns. The time is that of reading k and v, so the
- * warps of a block do not share the rows but the columns: each walks over every so-many-th tile of them with tiles of
- * its own, waits for no other, and has the next tile of k and of v on the way while it computes. At the end the block
- * joins what its warps have, in the order of the warps.
+ * warps of a block do not share the rows but the columns: of n warps each takes every n-th tile, into memory of its
+ * own, waits for no other, and has the next tile of k and of v on the way while it computes. At the end the block joins
+ * what its warps have, in the order of the warps.
  *
  * The rows are the heads that read the same k and v, see attention_pack. A head's columns stay in one block: what
  * several would have to join through is scratch, and the cases account for none in decoding. If batch and heads of k

@@ -1,4 +1,5 @@
-/* Element-wise operations: the arithmetic of one element. For the second operand of a unary one anything is passed. */
+/* Element-wise operations: the arithmetic of one element. A unary operation ignores its second
+ * operand. */
 #ifndef ASSAY_KERNELS_BODY_ELEMENT_H
 #define ASSAY_KERNELS_BODY_ELEMENT_H
 

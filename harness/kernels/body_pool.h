@@ -1,5 +1,5 @@
 /* Max pooling of one plane: the winner of a window, and the gradient of one input element, gathered from the windows
- * that hold it, so that nothing is added to from two sides. */
+ * that hold it, so that every sum has one writer. */
 #ifndef ASSAY_KERNELS_BODY_POOL_H
 #define ASSAY_KERNELS_BODY_POOL_H
 

@@ -1,5 +1,4 @@
-/* Operations on the host: the loops around the bodies, for every operation but the products that go to a BLAS (MATMUL,
- * CONVOLUTION, CONVOLUTION_BACKWARD_INPUT, CONVOLUTION_BACKWARD_WEIGHT).
+/* Operations on the host: the loops around the bodies, for every operation that is a KERNEL in OPERATION_TABLE.
  *
  * Work is dealt to OpenMP threads if the compiler has OpenMP. The outcome does not depend on their number. */
 #ifndef ASSAY_KERNELS_KERNEL_HOST_H

@@ -1,7 +1,7 @@
 /* Operations on a CUDA device: the launches around the bodies, for the operations that kernel_host.h names. Built into
  * the plug-in only, from the .cu files.
  *
- * What needs data to be seen is not an error here, because the host would have to wait for it; nothing is read or
+ * What only the data can show is not an error here, because the host would have to wait for it. Nothing is read or
  * written out of bounds: EMBEDDING gives a row of NaN for a wrong id and EMBEDDING_BACKWARD leaves it out, GATHER
  * gives zeros for one, NLL_LOSS is NaN if a target is neither a class nor -100 and NLL_LOSS_BACKWARD gives that row
  * 0; TARGET_MASK counts such a target, and CROSS_ENTROPY gives its row a loss of NaN and a gradient of 0. */

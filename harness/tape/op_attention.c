@@ -102,7 +102,7 @@ static void scratch_take(struct tape *tape, enum attention_backend backend, cons
     }
 }
 
-/* Of a mask that learns: of every score, in rows of whole 16 elements. */
+/* The gradient of a mask that learns: one for every score, in rows that are filled up to multiples of 16 elements. */
 static struct value *mask_gradient(struct tape *tape, struct value **values,
                                    const struct operation_attributes *attributes)
 {

@@ -3,7 +3,7 @@
 
 enum { SAVED_INPUT, SAVED_HIGHEST, SAVED_LOWEST };
 
-/* 1000 below the largest number where anything is infinite, else that: where(any(isinf(a)), ...), a float32 scalar. */
+/* 1000 below the largest number if anything is infinite, else that: where(any(isinf(a)), ...), a float32 scalar. */
 static struct value *bound_make(struct tape *tape, struct value *a)
 {
     int frame = tape_frame_open(tape);

@@ -75,7 +75,7 @@ static void ids_sort(struct tape *tape, int64_t ids, struct value *sorted[SORTED
     tape_drop(tape, counting);
 }
 
-/* Behind it. */
+/* After the gradient is made: the segments and their parts. */
 static void segments_find(struct tape *tape, int64_t ids, const struct shape *weight,
                           struct value *taken[SEGMENTS_COUNT])
 {

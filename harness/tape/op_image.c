@@ -125,7 +125,8 @@ struct value *tape_convolution(struct tape *tape, struct value *a, struct value 
 
 /* -- grouped, and with channels last in memory */
 
-/* Whether the channels of [N, C, H, W] lie last in memory, and nothing else would do to say how it lies. */
+/* Whether the channels of [N, C, H, W] lie last in memory, and the images are not dense as well, as those of one pixel
+ * or one channel are. */
 static bool has_channels_last(const struct value *a)
 {
     const int64_t *size = a->shape.size;
@@ -151,7 +152,7 @@ static struct value *image_new(struct tape *tape, enum dtype dtype, const struct
     return made;
 }
 
-/* a itself if it lies so, else a copy. */
+/* a itself if it lies in that order, else a copy. */
 static struct value *image_take(struct tape *tape, struct value *a, bool last)
 {
     if (a == NULL || !last) {

@@ -229,7 +229,7 @@ static void batchnorm_backward(struct tape *tape, struct node *node, struct valu
     slopes_hand_on(node, slopes, in);
 }
 
-/* Whether mean and deviation are left behind. Our own backward pass wants them wherever there is one. */
+/* Whether mean and deviation are outputs of the call. Our own backward pass always needs them. */
 static bool statistics_are_made(const struct tape *tape, const struct value *a, const struct value *weight)
 {
     const struct batchnorm_case batchnorm = {.dtype = a->dtype,

@@ -73,8 +73,8 @@ struct value *tape_every(struct tape *tape, struct value *a, int64_t first, int6
     return result;
 }
 
-/* -- CopySlices: the gradient is copied as a whole; of that the part that was written is copied for what was written,
- * and becomes zero for what was there before. */
+/* -- CopySlices copies the whole gradient. A copy of the part that was written is the gradient of what was written;
+ * with zeros in that part, the copy of the whole is the gradient of what was there before. */
 
 static void write_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {

@@ -38,7 +38,7 @@ static bool lies_outside(const struct value *a, int i, int j)
 }
 
 /* As TensorIterator does: if a covers the whole result, the result lies in memory in the order of a's dimensions,
- * whatever gaps a has; a that is repeated says nothing. */
+ * whatever gaps a has; if a is repeated along one, the result is dense. */
 static struct value *value_new_like(struct tape *tape, enum dtype dtype, const struct shape *shape,
                                     const struct value *a, const char *label)
 {

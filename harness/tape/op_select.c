@@ -52,7 +52,8 @@ struct value *tape_group_limit(struct tape *tape, struct value *scores, int64_t 
     return values[1];
 }
 
-/* number if hidden is true: 0 by a product with what is seen, else by a sum, number being far from all there is. */
+/* a, with number in place of what is hidden: a product with what is seen makes 0; a sum makes any other number, which
+ * must be so large that what stood there is lost. */
 static struct value *filled(struct tape *tape, struct value *a, struct value *hidden, double number)
 {
     struct value *result = value_new(tape, a->dtype, &a->shape, "masked fill");
