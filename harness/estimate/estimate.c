@@ -5,26 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* In the order in which reports show them: what has room for few shows the first. */
-static const struct estimator *const estimators[] = {
-    &estimator_replay,
-    &estimator_accelerate,
-    &estimator_anatomy,
-    &estimator_eleutherai,
-    &estimator_weights_fifth,
-    &estimator_accelerate_corrected,
-    &estimator_eleutherai_cookbook,
-    &estimator_megatron,
-    &estimator_deepspeed_zero2,
-    &estimator_deepspeed_zero2_docs,
-    &estimator_deepspeed_zero3,
-    &estimator_llm_c,
-    &estimator_can_it_run,
-    &estimator_hf_mem,
-    &estimator_llama_factory,
-    &estimator_shares,
-    &estimator_stored,
-};
+#define ESTIMATOR_POINT(id, name, colour, mark) &estimator_##id,
+static const struct estimator *const estimators[] = {ESTIMATOR_TABLE(ESTIMATOR_POINT)};
+#undef ESTIMATOR_POINT
 
 enum { ESTIMATOR_COUNT = sizeof estimators / sizeof estimators[0] };
 

@@ -14,6 +14,7 @@
 #include "harness/case/workload.h"
 #include "harness/estimate/parallel.h"
 #include "harness/record/constants.h"
+#include "harness/record/estimator_table.h"
 #include "models/config/config.h"
 #include "models/skeleton/skeleton.h"
 #include "models/workload/workload_tape.h"
@@ -87,10 +88,9 @@ const struct estimate_quantity *estimate_get(const struct estimate *estimate, co
  * memory ran out. */
 struct json *estimate_to_json(const struct estimate *estimate);
 
-/* The rows; each is defined in the file of its name. */
-extern const struct estimator estimator_replay, estimator_accelerate, estimator_accelerate_corrected, estimator_anatomy,
-    estimator_eleutherai, estimator_eleutherai_cookbook, estimator_megatron, estimator_deepspeed_zero2,
-    estimator_deepspeed_zero2_docs, estimator_deepspeed_zero3, estimator_llm_c, estimator_can_it_run, estimator_hf_mem,
-    estimator_stored, estimator_llama_factory, estimator_weights_fifth, estimator_shares;
+/* Each is defined in a file of its own. */
+#define ESTIMATOR_DECLARE(id, name, colour, mark) extern const struct estimator estimator_##id;
+ESTIMATOR_TABLE(ESTIMATOR_DECLARE)
+#undef ESTIMATOR_DECLARE
 
 #endif

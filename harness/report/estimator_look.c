@@ -1,9 +1,10 @@
-/* Estimator look: the table. Colours are Okabe and Ito's for those that are drawn most, then Paul Tol's muted ones. Who
- * uses them is not known here. */
+/* Estimator look: colours and marks, by the register of estimators. What an estimator computes is not known here. */
 #include "harness/report/estimator_look.h"
 
 #include <stddef.h>
 #include <string.h>
+
+#include "harness/record/estimator_table.h"
 
 enum {
     CROSS = 1,
@@ -23,25 +24,9 @@ enum {
     PENTAGON = 15
 };
 
-static const struct estimator_look looks[] = {
-    {"replay", 0x0072b2, CIRCLE},
-    {"accelerate", 0xd55e00, TRIANGLE},
-    {"anatomy", 0x009e73, SQUARE},
-    {"eleutherai", 0xcc79a7, DIAMOND},
-    {"weights-1.2", 0x882255, OPEN_SQUARE},
-    {"accelerate-corrected", 0xe69f00, WEDGE},
-    {"eleutherai-cookbook", 0x999933, PENTAGON},
-    {"megatron", 0x332288, OPEN_DIAMOND},
-    {"deepspeed-zero2", 0x117733, STAR},
-    {"deepspeed-zero2-docs", 0x44aa99, OPEN_WEDGE},
-    {"deepspeed-zero3", 0x661100, OPEN_PENTAGON},
-    {"llm.c", 0xaa4499, X},
-    {"can-it-run", 0x56b4e9, OPEN_CIRCLE},
-    {"hf-mem", 0x444444, OPEN_TRIANGLE},
-    {"llama-factory", 0x6699cc, CROSS},
-    {"shares", 0x777777, OPEN_DIAMOND},
-    {"stored", 0x000000, X},
-};
+#define LOOK_ROW(id, name, colour, mark) {name, colour, mark},
+static const struct estimator_look looks[] = {ESTIMATOR_TABLE(LOOK_ROW)};
+#undef LOOK_ROW
 
 enum { LOOK_COUNT = sizeof looks / sizeof looks[0] };
 

@@ -20,7 +20,7 @@ static void every_estimator_has_a_look_in_its_place(void **state)
     for (; estimator_at(count) != NULL; count++) {
         const struct estimator_look *look = estimator_look_at(count);
         if (look == NULL || strcmp(look->name, estimator_at(count)->name) != 0) {
-            fail_msg("place %d is %s among the estimators; give it this place in estimator_look.c", count,
+            fail_msg("row %d of harness/record/estimator_table.h has another name than %s, which its rule has", count,
                      estimator_at(count)->name);
         }
         assert_ptr_equal(estimator_look_find(look->name), look);
