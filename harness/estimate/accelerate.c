@@ -1,5 +1,5 @@
 /* accelerate: the sizes and the rows. Its box of text is drawn in accelerate_table.c. Not an improvement of it: where
- * it errs (the head is missing, integers are divided with the rest), so does this. */
+ * it errs (the head is missing, integers are divided with the rest, a boolean is an eighth of a byte), so does this. */
 #include "harness/estimate/accelerate.h"
 
 #include <math.h>
@@ -55,7 +55,8 @@ static int64_t tensor_bytes_of(const struct skeleton_tensor *tensor, const void 
 {
     const struct framework_buffers *buffers = context;
     bool counts = tensor->tied_to < 0 && (!tensor->is_buffer || buffers->as_skeleton);
-    return counts ? tensor->element_count * dtype_bytes(tensor->dtype) : 0; /* the builder has checked that it fits */
+    int64_t bytes = counts ? tensor->element_count * dtype_bytes(tensor->dtype) : 0; /* the builder has checked it */
+    return tensor->dtype == DTYPE_BOOL ? bytes / 8 : bytes;
 }
 
 /* Bytes below each module, itself included. bytes has module_count entries. Children have higher indices than their

@@ -8,9 +8,9 @@
  * Tokens are those of the prompt and all new ones (--max-model-len), in layers with a window too: where some layers
  * have one and some have none, 0.5.6 counts what engines reserve; of latent attention as if every head had keys and
  * values of hidden / heads. Beams it does not know. It reads num_key_value_heads alone, so that Falcon has as many
- * key heads as heads; a configuration without its names for layers and hidden size (GPT-2, BLOOM, T5) gives it no
- * keys and values: then there is no total. Of GGUF's IQ types it rounds bits per weight to two digits; here their
- * blocks are exact. Left out: models of windows alone, activations, workspaces, allocator, context; training.
+ * key heads as heads; a configuration without its names for layers and hidden size (GPT-2, GPT-Neo, BLOOM, T5) gives
+ * it no keys and values: then there is no total. Of GGUF's IQ types it rounds bits per weight to two digits; here
+ * their blocks are exact. Left out: models of windows alone, activations, workspaces, allocator, context; training.
  *
  * Worked number: Llama-3.1-8B in bfloat16, batch 1, 2,048 + 256 tokens: 2 * 8,030,261,248 = 16,060,522,496 and
  * 2 * 32 * 2,304 * 8 * 128 * 2 = 301,989,888 bytes. */

@@ -168,6 +168,8 @@ struct mask_span {
     int64_t batch, rows, columns, first, window;
 };
 struct value *tape_window_mask(struct tape *tape, struct value *seen, const struct mask_span *span);
+/* A bool tensor [1, 1, rows, columns]: row r sees column r and window - 1 before it. */
+void tape_fill_window(struct tape *tape, struct value *value, int64_t window);
 
 /* -- element-wise; operands are broadcast and promoted as in PyTorch */
 struct value *tape_add(struct tape *tape, struct value *a, struct value *b);
@@ -196,6 +198,8 @@ struct value *tape_cast(struct tape *tape, struct value *a, enum dtype dtype);  
 struct value *tape_clamp_infinite(struct tape *tape, struct value *a);
 /* torch.where: a where condition (bool, of the same rank) is true, else the lowest finite number of the dtype of a. */
 struct value *tape_where_lowest(struct tape *tape, struct value *condition, struct value *a);
+/* The same where that number is a tensor on the device, which the caller has taken. */
+struct value *tape_where_beside_lowest(struct tape *tape, struct value *condition, struct value *a);
 
 /* -- views: no memory */
 struct value *tape_transpose(struct tape *tape, struct value *a, int dimension, int other);

@@ -116,6 +116,12 @@ struct value *tape_window_mask(struct tape *tape, struct value *seen, const stru
     return made;
 }
 
+void tape_fill_window(struct tape *tape, struct value *value, int64_t window)
+{
+    struct operation_attributes attributes = attributes_i(0, window);
+    fill_run(tape, OPCODE_ATTENTION_MASK, value, &attributes);
+}
+
 struct value *tape_clone(struct tape *tape, struct value *a)
 {
     struct value *result = make_copy(tape, a, value_dtype(a), "clone");

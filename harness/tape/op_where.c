@@ -76,14 +76,13 @@ static struct shape shape_joined(const struct value *a, const struct value *b)
     return shape;
 }
 
-struct value *tape_where_lowest(struct tape *tape, struct value *condition, struct value *a)
+struct value *tape_where_beside_lowest(struct tape *tape, struct value *condition, struct value *a)
 {
     if (condition == NULL || a == NULL || tape_failed(tape)) {
         return NULL;
     }
     int frame = tape_frame_open(tape);
-    struct shape scalar = {.rank = 0}, shape = shape_joined(condition, a);
-    value_new(tape, a->dtype, &scalar, "where, number");
+    struct shape shape = shape_joined(condition, a);
     struct value *operands[] = {value_broadcast(tape, condition, &shape), value_broadcast(tape, a, &shape)};
     struct value *result = value_new(tape, a->dtype, &shape, "WHERE");
     struct value *copied[] = {operands[0], result}, *changed[] = {result, result};
@@ -99,4 +98,15 @@ struct value *tape_where_lowest(struct tape *tape, struct value *condition, stru
         node_save(tape, node, 0, condition);
     }
     return tape_frame_close(tape, frame, result);
+}
+
+struct value *tape_where_lowest(struct tape *tape, struct value *condition, struct value *a)
+{
+    if (condition == NULL || a == NULL || tape_failed(tape)) {
+        return NULL;
+    }
+    struct shape scalar = {.rank = 0};
+    int frame = tape_frame_open(tape);
+    value_new(tape, a->dtype, &scalar, "where, number");
+    return tape_frame_close(tape, frame, tape_where_beside_lowest(tape, condition, a));
 }

@@ -58,14 +58,16 @@ struct config {
     double rope_local_theta; /* of layers with a window, where theirs is another; else 0 */
     int64_t rotary_dim;      /* elements of a head that positions turn; the others pass */
     int64_t sliding_window;  /* keys a query sees in the layers that have a window; 0: no layer has one */
-    unsigned char windowed[(CONFIG_LAYERS_MAXIMUM + 7) / 8]; /* see config_layer_slides */
-    bool head_norms;                                         /* queries and keys of a head are normalised */
-    bool shifted_norms;                                      /* norms multiply by 1 + weight: Gemma */
-    bool norms_behind;                                       /* Gemma 2 and 3: attention and feed-forward end in one */
-    bool parallel_residual;                                  /* attention and feed-forward read the same hidden state */
-    double attention_scale;                                  /* of scores; 0: 1 / sqrt(head_dim) */
-    bool masks_windows;  /* its class makes the mask of a sliding window though no layer has one (Qwen2-MoE) */
-    bool rotary_follows; /* rotary tables are made anew for the length of each sequence: such a model only loads */
+    unsigned char windowed[(CONFIG_LAYERS_MAXIMUM + 7) / 8];     /* see config_layer_slides */
+    unsigned char local_layers[(CONFIG_LAYERS_MAXIMUM + 7) / 8]; /* GPT-Neo: a bit for each layer with the window */
+    int64_t local_window;   /* ... which hides tokens by a buffer and not in the cache */
+    bool head_norms;        /* queries and keys of a head are normalised */
+    bool shifted_norms;     /* norms multiply by 1 + weight: Gemma */
+    bool norms_behind;      /* Gemma 2 and 3: attention and feed-forward end in one */
+    bool parallel_residual; /* attention and feed-forward read the same hidden state */
+    double attention_scale; /* of scores; 0: 1 / sqrt(head_dim) */
+    bool masks_windows;     /* its class makes the mask of a sliding window though no layer has one (Qwen2-MoE) */
+    bool rotary_follows;    /* rotary tables are made anew for the length of each sequence: such a model only loads */
     double score_cap, logit_cap;                 /* x becomes cap * tanh(x / cap); 0: it stays */
     int64_t pooler;                              /* width of ViT's pooler */
     int64_t decoder_layers;                      /* of an encoder-decoder */

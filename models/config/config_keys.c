@@ -138,6 +138,14 @@ static const struct config_alias gpt2_aliases[] = {{"hidden_size", "n_embd"},
                                                    {"num_attention_heads", "n_head"},
                                                    {"num_hidden_layers", "n_layer"},
                                                    {NULL, NULL}};
+static const char gpt_neo_keys[] =
+    " activation_function attention_dropout attention_layers attention_types classifier_dropout "
+    " embed_dropout hidden_size initializer_range intermediate_size layer_norm_epsilon "
+    " max_position_embeddings num_attention_heads num_heads num_hidden_layers num_layers resid_dropout "
+    " summary_activation summary_first_dropout summary_proj_to_labels summary_type summary_use_proj "
+    " vocab_size window_size ";
+static const struct config_alias gpt_neo_aliases[] = {
+    {"num_attention_heads", "num_heads"}, {"num_hidden_layers", "num_layers"}, {NULL, NULL}};
 static const char gpt_neox_keys[] =
     " attention_bias attention_dropout attention_dropout_prob classifier_dropout hidden_act hidden_dropout "
     " hidden_dropout_prob hidden_size initializer_range intermediate_size layer_norm_eps "
@@ -222,6 +230,7 @@ static const struct config_keys types[] = {
     {"gemma2", "Gemma2Config", gemma2_keys, no_aliases},
     {"gemma3_text", "Gemma3TextConfig", gemma3_text_keys, no_aliases},
     {"gpt2", "GPT2Config", gpt2_keys, gpt2_aliases},
+    {"gpt_neo", "GPTNeoConfig", gpt_neo_keys, gpt_neo_aliases},
     {"gpt_neox", "GPTNeoXConfig", gpt_neox_keys, no_aliases},
     {"llama", "LlamaConfig", llama_keys, no_aliases},
     {"mistral", "MistralConfig", mistral_keys, no_aliases},

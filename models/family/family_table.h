@@ -23,7 +23,8 @@
     X(t5)                                                                                                              \
     X(mixtral)                                                                                                         \
     X(qwen_moe)                                                                                                        \
-    X(deepseek)
+    X(deepseek)                                                                                                        \
+    X(gpt_neo)
 
 #define FAMILY_DECLARE(name) extern const struct family family_##name;
 FAMILIES(FAMILY_DECLARE)

@@ -73,5 +73,11 @@ void initial_numbers_fill(const void *numbers, int index, int64_t first, int64_t
             number_store(out, dtype, k, pow(tensor->init_constant, exponent));
         }
         break;
+    case INITIAL_WINDOW:
+        for (int64_t k = 0; k < count; k++) {
+            int64_t distance = (first + k) / columns % tensor->size[tensor->rank - 2] - (first + k) % columns;
+            ((unsigned char *)out)[k] = distance >= 0 && (double)distance < tensor->init_constant ? 1 : 0;
+        }
+        break;
     }
 }

@@ -134,6 +134,23 @@ static bool layers_add(const struct tensor_place *place, const struct tensor_fac
     return json_set(document, fact->key, list) && made;
 }
 
+/* [[["global", "local"], n / 2]], and one more of the first where the layers are odd. */
+static bool turns_add(const struct tensor_place *place, const struct tensor_fact *fact, struct json *document)
+{
+    int64_t layers = layers_count(place, fact->tensor, NO_STAGE);
+    struct json *list = json_array_new();
+    bool made = list != NULL;
+    for (int last = 0; last < 2 && made; last++) {
+        struct json *kinds = json_array_new(), *item = json_array_new();
+        made = kinds != NULL && item != NULL && json_append(kinds, json_string_new("global"));
+        made = made && (last == 1 || json_append(kinds, json_string_new("local")));
+        made = json_append(item, kinds) && made;
+        made = made && json_append(item, json_integer_new(last == 1 ? layers % 2 : layers / 2));
+        made = json_append(list, item) && made;
+    }
+    return json_set(document, fact->key, list) && made;
+}
+
 static bool stages_add(const struct tensor_place *place, const struct tensor_fact *fact, struct json *document)
 {
     struct json *list = json_array_new();
@@ -184,6 +201,8 @@ static bool fact_add(const struct tensor_place *place, const struct tensor_fact 
         return !is_there || json_set(document, fact->key, json_string_new(fact->text));
     case TENSOR_FIRST:
         return json_set(document, fact->key, json_integer_new(place->sparse > 0 ? place->sparse : 0));
+    case TENSOR_TURNS:
+        return turns_add(place, fact, document);
     case TENSOR_LAYERS:
         return layers_add(place, fact, document);
     case TENSOR_DEPTHS:

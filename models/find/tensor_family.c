@@ -165,6 +165,16 @@ static const struct tensor_fact gpt_neox_facts[] = {
     FACT_END,
 };
 
+static const struct tensor_fact gpt_neo_facts[] = {
+    SIZE("vocab_size", "wte.weight", 0),
+    SIZE("hidden_size", "wte.weight", 1),
+    SIZE("max_position_embeddings", "wpe.weight", 0),
+    COUNT("num_layers", "h.#.attn.attention.q_proj.weight"),
+    SIZE("intermediate_size", "h.0.mlp.c_fc.weight", 0),
+    FACT(TENSOR_TURNS, "attention_types", "h.#.attn.attention.q_proj.weight", 0),
+    FACT_END,
+};
+
 static const struct tensor_fact bloom_facts[] = {
     SIZE("vocab_size", "word_embeddings.weight", 0),
     SIZE("hidden_size", "word_embeddings.weight", 1),
@@ -437,6 +447,14 @@ static const struct tensor_family families[] = {
      {NULL},
      gpt_neox_facts,
      PLAIN_HEADS("num_attention_heads", "embed_in.weight", 1, WIDE)},
+    {"gpt_neo",
+     false,
+     "its layers see all tokens and a window in turns",
+     {"transformer.", "", NULL},
+     {"wte.weight", "h.0.attn.attention.q_proj.weight", "wpe.weight", NULL},
+     {NULL},
+     gpt_neo_facts,
+     PLAIN_HEADS("num_heads", "wte.weight", 1, 2048)},
     {"bloom",
      false,
      NULL,

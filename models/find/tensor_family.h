@@ -21,6 +21,7 @@ enum tensor_fact_kind {
     TENSOR_SIZE_ELSE, /* as SIZE; `less` where the tensor is not there, null for a `less` of 0 */
     TENSOR_ASSUMED,   /* `less`, but the size of the axis where that is smaller: no tensor tells it */
     TENSOR_FIRST,     /* the number of the first layer that has the tensor */
+    TENSOR_TURNS,     /* GPT-Neo's kinds of attention, which take turns: no tensor tells them */
     TENSOR_LAYERS,    /* the list of the layers that have it, where any has */
     TENSOR_DEPTHS,    /* how many layers, '*', each stage, '#', has */
     TENSOR_WIDTHS,    /* the size of axis 0 in the first layer of each stage */

@@ -29,10 +29,11 @@ struct module_info {
 
 /* How a real initialisation fills a tensor. */
 enum initial_value {
-    INITIAL_CONSTANT,         /* init_constant everywhere */
-    INITIAL_NORMAL,           /* normal(0, init_deviation) */
-    INITIAL_SEQUENCE,         /* 0, 1, 2, ... (position ids) */
-    INITIAL_INVERSE_FREQUENCY /* init_constant ** (-k / element_count): angles of a position */
+    INITIAL_CONSTANT,          /* init_constant everywhere */
+    INITIAL_NORMAL,            /* normal(0, init_deviation) */
+    INITIAL_SEQUENCE,          /* 0, 1, 2, ... (position ids) */
+    INITIAL_INVERSE_FREQUENCY, /* init_constant ** (-k / element_count): angles of a position */
+    INITIAL_WINDOW /* bool, [.., rows, columns]: a row sees its own column and init_constant - 1 before it */
 };
 
 struct skeleton_tensor {

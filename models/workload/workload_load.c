@@ -42,6 +42,9 @@ static void tensor_fill(struct build *build, struct value *value, const struct s
     case INITIAL_INVERSE_FREQUENCY:
         frequencies_fill(build, value, tensor);
         break;
+    case INITIAL_WINDOW:
+        tape_fill_window(tape, value, (int64_t)tensor->init_constant);
+        break;
     }
 }
 

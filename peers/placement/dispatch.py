@@ -31,7 +31,7 @@ import fake_devices
 from peer_models import CLASSIFIERS, IMAGES, model_row
 
 MODELS = ("tiny-llama", "tiny-mistral", "tiny-qwen2", "tiny-qwen3", "tiny-gemma", "tiny-gemma2", "tiny-gemma3", "tiny-phi3",
-          "tiny-gpt2", "tiny-gpt-neox", "tiny-opt", "tiny-opt-projected", "tiny-bloom", "tiny-falcon", "tiny-falcon-alibi",
+          "tiny-gpt2", "tiny-gpt-neo", "tiny-gpt-neox", "tiny-opt", "tiny-opt-projected", "tiny-bloom", "tiny-falcon", "tiny-falcon-alibi",
           "tiny-falcon-grouped", "tiny-bert", "tiny-roberta", "tiny-distilbert", "tiny-mixtral", "tiny-qwen2-moe",
           "tiny-qwen3-moe", "tiny-deepseek-v2", "tiny-deepseek-v3", "tiny-t5", "tiny-vit", "tiny-convnext", "tiny-vgg",
           "tiny-resnet", "tiny-resnet-bottleneck")

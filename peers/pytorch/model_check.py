@@ -48,12 +48,12 @@ MODELS = ("tiny-bert", "tiny-gemma", "tiny-gemma2", "tiny-gemma3", "tiny-gpt-neo
           "tiny-mistral", "tiny-phi3", "tiny-qwen2", "tiny-qwen3", "tiny-vit", "tiny-resnet", "tiny-resnet-bottleneck",
           "tiny-vgg", "tiny-convnext", "tiny-roberta", "tiny-distilbert", "tiny-opt", "tiny-opt-projected", "tiny-bloom",
           "tiny-mixtral", "tiny-qwen2-moe", "tiny-qwen3-moe", "tiny-deepseek-v2", "tiny-deepseek-v3", "tiny-falcon",
-          "tiny-falcon-grouped", "tiny-falcon-alibi", "tiny-t5")
+          "tiny-falcon-grouped", "tiny-falcon-alibi", "tiny-t5", "tiny-gpt-neo")
 HEADS = {"roberta": transformers.RobertaForMaskedLM, "distilbert": transformers.DistilBertForMaskedLM,
          "opt": transformers.OPTForCausalLM, "falcon": transformers.FalconForCausalLM, "bloom": transformers.BloomForCausalLM,
          "bert": transformers.BertForMaskedLM, "gemma": transformers.GemmaForCausalLM,
          "gemma2": transformers.Gemma2ForCausalLM, "gemma3_text": transformers.Gemma3ForCausalLM,
-         "gpt_neox": transformers.GPTNeoXForCausalLM, "gpt2": transformers.GPT2LMHeadModel,
+         "gpt_neo": transformers.GPTNeoForCausalLM, "gpt_neox": transformers.GPTNeoXForCausalLM, "gpt2": transformers.GPT2LMHeadModel,
          "llama": transformers.LlamaForCausalLM, "mistral": transformers.MistralForCausalLM,
          "phi3": transformers.Phi3ForCausalLM, "qwen2": transformers.Qwen2ForCausalLM,
          "deepseek_v2": transformers.DeepseekV2ForCausalLM, "deepseek_v3": transformers.DeepseekV3ForCausalLM,
@@ -233,8 +233,8 @@ def check(program, name, precision, attention, options, folder):
 
 
 def forms_of(name):
-    """Gemma 2 caps its scores and BLOOM biases them, which transformers does in the eager form alone."""
-    eager = "gemma2" in name or "bloom" in name
+    """Gemma 2 caps its scores and BLOOM biases them, which transformers does in the eager form alone; GPT-Neo has no other."""
+    eager = "gemma2" in name or "bloom" in name or name == "tiny-gpt-neo"
     return ("sdpa",) if not attends(name) else ("eager",) if eager else ("sdpa", "eager")
 
 

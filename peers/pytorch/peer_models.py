@@ -69,6 +69,7 @@ FAMILIES = {
     "gemma3_text": ("llama", Gemma3ForCausalLM, Gemma3TextModel, Gemma3TextConfig),
     "gpt_neox": ("llama", GPTNeoXForCausalLM, GPTNeoXModel, GPTNeoXConfig),
     "gpt2": ("gpt2", GPT2LMHeadModel, GPT2Model, GPT2Config),
+    "gpt_neo": ("gpt_neo", transformers.GPTNeoForCausalLM, transformers.GPTNeoModel, transformers.GPTNeoConfig),
     "llama": ("llama", LlamaForCausalLM, LlamaModel, LlamaConfig),
     "mistral": ("llama", MistralForCausalLM, MistralModel, MistralConfig),
     "phi3": ("llama", Phi3ForCausalLM, Phi3Model, Phi3Config),
@@ -242,7 +243,7 @@ def forward(case, family, model, inputs, labels):
         out = model(inputs)
         return torch.nn.functional.cross_entropy(out, labels) if train else out
     keywords = {"labels": labels} if train else {}
-    if case.get("logits") == "last" and family in ("gpt2", "llama", "opt", "bloom", "falcon"):
+    if case.get("logits") == "last" and family in ("gpt2", "gpt_neo", "llama", "opt", "bloom", "falcon"):
         keywords["logits_to_keep"] = 1
     if family == "t5" and not train:
         keywords["decoder_input_ids"] = labels

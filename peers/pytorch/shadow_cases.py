@@ -442,6 +442,29 @@ def falcon_cases():
     return out
 
 
+def gpt_neo_cases():
+    """Its class has the eager form alone, in float32; the real model's window is shorter than 512 tokens."""
+    tiny, real = "tiny-gpt-neo", "EleutherAI/gpt-neo-125m"
+    out = [case for case in family_cases((tiny,), (real,)) if case["attention"] == "eager"]
+    for precision in ("float32", "bfloat16", "amp-bfloat16"):
+        optimizer = optimizer_for(precision)
+        out.append(case_of(tiny, "train", precision, 2, 8, "eager", optimizer, checkpointing=True))
+        out.append(case_of(real, "train", precision, 8, 512, "eager", optimizer))
+        out.append(case_of(real, "train", precision, 2, 96, "eager", optimizer, checkpointing=True))
+        out.append(case_of(real, "infer", precision, 8, 512, "eager", logits="last"))
+        out.append(case_of(real, "infer", precision, 2, 96, "eager", head="bare"))
+    for case in out:
+        case["events"] = case["model"] == tiny and case["mode"] == "infer" and not case.get("padding")
+    for precision in ("float32", "bfloat16"):
+        for cache in ("dynamic", "static"):
+            out.append(case_of(tiny, "generate", precision, 2, 8, "eager", new_tokens=4, cache=cache))
+        out.append(case_of(tiny, "generate", precision, 2, 8, "eager", new_tokens=4, beams=3))
+        out.append(case_of(real, "generate", precision, 4, 900, "eager", new_tokens=16))
+        out.append(case_of(real, "generate", precision, 4, 512, "eager", new_tokens=16, cache="static"))
+        out.append(case_of(real, "generate", precision, 2, 512, "eager", new_tokens=16, beams=4))
+    return out
+
+
 def has_form(case):
     """BLOOM's class has the eager form alone."""
     return "bloom" not in case["model"] or case["attention"] == "eager"
@@ -451,4 +474,5 @@ def cases():
     return (tiny_cases() + layer_pairs() + full_cases() + generate_cases() + quantized_cache_cases() +
             adapter_cases() + quantized_cases() + fused_loss_cases() + decoder_cases() + decoder_generate_cases() +
             encoder_cases() + list(filter(has_form, learned_position_cases())) + expert_cases(*EXPERTS) +
-            latent_cases() + expert_generate_cases() + encoder_decoder_cases() + falcon_cases())
+            latent_cases() + expert_generate_cases() + encoder_decoder_cases() + falcon_cases() +
+            gpt_neo_cases())

@@ -176,6 +176,8 @@ class StorageLedger(TorchDispatchMode):
             for tensor in args[1]:
                 if tensor is not None:
                     self._see(tensor, "index list")
+        if func is torch.ops.aten.where.self and args[2].dim() == 0:  # torch.tensor(number, device=...), likewise
+            self._see(args[2], "tensor")
         out = func(*args, **(kwargs or {}))
         for tensor in absent_on_device(func, args, out):
             self._hide(tensor)

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import textwrap
 
-TYPES = """bert bloom convnext deepseek_v2 deepseek_v3 distilbert falcon gemma gemma2 gemma3_text gpt2 gpt_neox llama mistral
+TYPES = """bert bloom convnext deepseek_v2 deepseek_v3 distilbert falcon gemma gemma2 gemma3_text gpt2 gpt_neo gpt_neox llama mistral
 mixtral opt phi3 qwen2 qwen2_moe qwen3 qwen3_moe roberta t5 vit xlm-roberta""".split()
 
 # What stands in published files and neither release names: what releases before them wrote, what quantisers, the hub and other
@@ -31,6 +31,8 @@ OLDER_OF_TYPES = {
     "falcon": "apply_residual_connection_post_layernorm",
     "gemma2": "hidden_act",
     "gemma3_text": "hidden_act",
+    "gpt_neo": """summary_activation summary_first_dropout summary_proj_to_labels summary_type
+        summary_use_proj""",
     "gpt_neox": "attention_dropout_prob hidden_dropout_prob",
     "llama": "is_llama_config rope_interleaved",
     "opt": "activation_dropout",

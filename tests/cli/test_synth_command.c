@@ -100,10 +100,10 @@ static void reader_finds_all_of(const char *folder)
 }
 
 static const char *const models[] = {
-    "tiny-bert",   "tiny-bloom",    "tiny-convnext",  "tiny-deepseek-v2", "tiny-deepseek-v3", "tiny-falcon-grouped",
-    "tiny-gemma3", "tiny-gpt-neox", "tiny-gpt2",      "tiny-llama",       "tiny-mixtral",     "tiny-opt",
-    "tiny-phi3",   "tiny-qwen2",    "tiny-qwen2-moe", "tiny-qwen3-moe",   "tiny-roberta",     "tiny-t5",
-    "tiny-vit",    "tiny-resnet",   "tiny-vgg",
+    "tiny-bert",   "tiny-bloom",   "tiny-convnext", "tiny-deepseek-v2", "tiny-deepseek-v3", "tiny-falcon-grouped",
+    "tiny-gemma3", "tiny-gpt-neo", "tiny-gpt-neox", "tiny-gpt2",        "tiny-llama",       "tiny-mixtral",
+    "tiny-opt",    "tiny-phi3",    "tiny-qwen2",    "tiny-qwen2-moe",   "tiny-qwen3-moe",   "tiny-roberta",
+    "tiny-t5",     "tiny-vit",     "tiny-resnet",   "tiny-vgg",
 };
 
 static void our_reader_finds_every_tensor(void **state)

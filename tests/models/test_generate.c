@@ -227,9 +227,9 @@ static void next_tokens(const char *model, const struct tokens *tokens, int64_t 
 static void a_cache_changes_nothing(void **state)
 {
     (void)state;
-    static const char *const models[] = {"tiny/gpt2",        "tiny/llama-gqa",  "tiny/qwen2", "tiny-qwen3",
-                                         "tiny-gemma",       "tiny-gemma3",     "tiny-phi3",  "tiny-gpt-neox",
-                                         "tiny-deepseek-v2", "tiny-deepseek-v3"};
+    static const char *const models[] = {"tiny/gpt2",        "tiny/llama-gqa",   "tiny/qwen2",  "tiny-qwen3",
+                                         "tiny-gemma",       "tiny-gemma3",      "tiny-phi3",   "tiny-gpt-neox",
+                                         "tiny-deepseek-v2", "tiny-deepseek-v3", "tiny-gpt-neo"};
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
         struct workload workload = generation(CACHE_DYNAMIC, ATTENTION_SDPA, 1);
         struct tokens tokens = generated(models[i], &workload);

@@ -28,7 +28,8 @@ static const char *const families[] = {"bert",
                                        "tiny-bloom",
                                        "tiny-t5",
                                        "tiny-falcon",
-                                       "tiny-falcon-alibi"};
+                                       "tiny-falcon-alibi",
+                                       "tiny-gpt-neo"};
 
 enum { FAMILY_TESTS = sizeof families / sizeof families[0] };
 

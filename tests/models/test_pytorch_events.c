@@ -307,6 +307,21 @@ static void images_are_pytorchs(void **state)
     workload_check_events("tiny-vgg", &half, "");
 }
 
+/* Scores in float32 that a buffer hides, and what a block returns besides, which the loop keeps by name. */
+static void gpt_neo_is_pytorchs(void **state)
+{
+    (void)state;
+    static const enum precision precisions[] = {PRECISION_FLOAT32, PRECISION_BFLOAT16, PRECISION_AMP_BFLOAT16};
+    for (int i = 0; i < 3; i++) {
+        struct workload workload = workload_default(MODE_INFER);
+        workload.batch = 2;
+        workload.seq = 8;
+        workload.attention = ATTENTION_EAGER;
+        workload.precision = precisions[i];
+        workload_check_from("tiny-gpt-neo", &workload, "", STAGE_FORWARD);
+    }
+}
+
 /* No log-sum-exp, since no gradient is wanted; position ids made of two tensors, and the question whether rows are
  * packed sequences; under autocast a concatenation that casts nothing (ViT). */
 static void inference_is_pytorchs(void **state)
@@ -378,6 +393,7 @@ int main(void)
                                        cmocka_unit_test(an_encoder_and_a_decoder_are_pytorchs),
                                        cmocka_unit_test(falcons_are_pytorchs),
                                        cmocka_unit_test(images_are_pytorchs),
+                                       cmocka_unit_test(gpt_neo_is_pytorchs),
                                        cmocka_unit_test(inference_is_pytorchs),
                                        cmocka_unit_test(padded_batches_are_pytorchs),
                                        cmocka_unit_test(the_fused_loss_is_ligers),

@@ -175,6 +175,7 @@ static void tape_and_pytorch_agree(void **state)
     list_check(SHADOW_PATH "-opt-bloom.jsonl", 20, 100);
     list_check(SHADOW_PATH "-falcon.jsonl", 40, 100);
     list_check(SHADOW_PATH "-t5.jsonl", 16, 50);
+    list_check(SHADOW_PATH "-gpt-neo.jsonl", 24, 100);
 }
 
 /* Qwen3, Phi-3, Gemma, GPT-NeoX and Mistral: windows that the prompt fills, that decoding fills, and none. */

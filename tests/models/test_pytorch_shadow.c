@@ -170,6 +170,8 @@ int main(void)
         {"tape_and_t5_agree", LIST_PATH "-t5.jsonl", 60},
         /* Falcon: a key head that is broadcast, groups, biases by distance */
         {"tape_and_falcon_agree", LIST_PATH "-falcon.jsonl", 100},
+        /* GPT-Neo: scores in float32, hidden by a buffer */
+        {"tape_and_gpt_neo_agree", LIST_PATH "-gpt-neo.jsonl", 34},
         /* Liger-Kernel's own cross entropy in the place of PyTorch's */
         {"tape_and_liger_agree", LIST_PATH "-liger-0.8.5.jsonl", 60},
     };

@@ -212,7 +212,7 @@ static const char *const generating[] = {
     "tiny-gpt2",  "tiny-llama",   "tiny-mistral",        "tiny-qwen2",        "tiny-qwen3",       "tiny-gpt-neox",
     "tiny-gemma", "tiny-gemma2",  "tiny-gemma3",         "tiny-phi3",         "tiny-opt",         "tiny-opt-projected",
     "tiny-bloom", "tiny-mixtral", "tiny-qwen2-moe",      "tiny-qwen3-moe",    "tiny-deepseek-v2", "tiny-deepseek-v3",
-    "tiny-t5",    "tiny-falcon",  "tiny-falcon-grouped", "tiny-falcon-alibi",
+    "tiny-t5",    "tiny-falcon",  "tiny-falcon-grouped", "tiny-falcon-alibi", "tiny-gpt-neo",
 };
 
 enum { GENERATING = sizeof generating / sizeof generating[0] };

@@ -94,6 +94,9 @@ static const struct {
     {"bigscience/bloom-560m", HEAD_LM, 559214592, 0},
     {"bigscience/bloom-7b1", HEAD_LM, 7069016064, 0},
     {"bigscience/bloom", HEAD_LM, 176247271424, 0}, /* 176,247,271,424: the model card */
+    {"EleutherAI/gpt-neo-125m", HEAD_LM, 125198592, 12 * 2048 * 2048},
+    {"EleutherAI/gpt-neo-1.3B", HEAD_LM, 1315575808, 24 * 2048 * 2048},
+    {"EleutherAI/gpt-neo-2.7B", HEAD_BARE, 2651307520, 32 * 2048 * 2048},
     {"tiiuae/falcon-7b", HEAD_LM, 6921720704, 256},
     {"tiiuae/falcon-40b", HEAD_LM, 41303293952, 256},
     {"tiiuae/falcon-rw-1b", HEAD_LM, 1311625216, 256},
@@ -258,7 +261,8 @@ static void test_golden(void **state)
                                          "tiny-phi3",         "tiny-bert",        "tiny-gpt2",
                                          "tiny-llama",        "tiny-mistral",     "tiny-qwen2",
                                          "tiny-vit",          "tiny-resnet",      "tiny-resnet-bottleneck",
-                                         "tiny-vgg",          "tiny-convnext",    "tiny-t5"};
+                                         "tiny-vgg",          "tiny-convnext",    "tiny-t5",
+                                         "tiny-gpt-neo"};
     (void)state;
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
         golden_check(models[i], HEAD_BARE);
