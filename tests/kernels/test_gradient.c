@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -37,6 +38,7 @@ static const struct gradient_row gradient_rows[] = {
     {OPCODE_LOG_SOFTMAX, OPCODE_LOG_SOFTMAX_BACKWARD, 3, {GRAD, 1}, 2, {0}, 0},
     {OPCODE_NLL_LOSS, OPCODE_NLL_LOSS_BACKWARD, 3, {GRAD, 1, 3}, 3, {0}, 0},
     {OPCODE_LAYERNORM, OPCODE_LAYERNORM_BACKWARD, 3, {GRAD, 0, 4, 5, 1}, 5, {0, 1, 2}, 0},
+    {OPCODE_LAYERNORM, OPCODE_LAYERNORM_BACKWARD_INPUT, 3, {GRAD, 0, 4, 5, 1}, 5, {0}, 0},
     {OPCODE_BATCHNORM, OPCODE_BATCHNORM_BACKWARD, 1, {GRAD, 0, 1, 6, 7}, 5, {0, 1, 2}, 0},
     {OPCODE_EMBEDDING, OPCODE_EMBEDDING_BACKWARD, 1, {GRAD, 1}, 2, {0}, 0},
     {OPCODE_ATTENTION, OPCODE_ATTENTION_BACKWARD, 1, {GRAD, 0, 1, 2, 3, 4}, 6, {0, 1, 2}, 0},
@@ -45,6 +47,16 @@ static const struct gradient_row gradient_rows[] = {
     {OPCODE_ATTENTION, OPCODE_ATTENTION_BACKWARD, 3, {GRAD, 0, 1, 2, 3, 4}, 6, {0, 1, 2}, 0},
     {OPCODE_ATTENTION, OPCODE_ATTENTION_BACKWARD, 20, {GRAD, 0, 1, 2, 3, 4}, 6, {0, 1, 2}, 0},
     {OPCODE_ATTENTION, OPCODE_ATTENTION_BACKWARD, 23, {GRAD, 0, 1, 2, 3, 4}, 6, {0, 1, 2}, 0},
+    {OPCODE_ATTENTION, OPCODE_ATTENTION_BIAS_GRADIENT, 6, {GRAD, 0, 1, 2, 4, 5, 3}, 7, {3}, 0},
+    {OPCODE_ATTENTION, OPCODE_ATTENTION_BIAS_GRADIENT, 8, {GRAD, 0, 1, 2, 4, 5, 3}, 7, {3}, 0},
+    {OPCODE_CONVOLUTION, OPCODE_CONVOLUTION_BACKWARD_INPUT, 6, {GRAD, 1}, 2, {0}, 0},
+    {OPCODE_CONVOLUTION, OPCODE_CONVOLUTION_BACKWARD_WEIGHT, 6, {GRAD, 0}, 2, {1}, 0},
+    {OPCODE_CONVOLUTION, OPCODE_CONVOLUTION_BACKWARD_INPUT, 8, {GRAD, 1}, 2, {0}, 0},
+    {OPCODE_CONVOLUTION, OPCODE_CONVOLUTION_BACKWARD_WEIGHT, 8, {GRAD, 0}, 2, {1}, 0},
+    {OPCODE_GROUPED_CONVOLUTION, OPCODE_GROUPED_CONVOLUTION_BACKWARD_INPUT, 3, {GRAD, 1}, 2, {0}, 0},
+    {OPCODE_GROUPED_CONVOLUTION, OPCODE_GROUPED_CONVOLUTION_BACKWARD_WEIGHT, 3, {GRAD, 0}, 2, {1}, 0},
+    {OPCODE_GROUPED_CONVOLUTION, OPCODE_GROUPED_CONVOLUTION_BACKWARD_INPUT, 4, {GRAD, 1}, 2, {0}, 0},
+    {OPCODE_GROUPED_CONVOLUTION, OPCODE_GROUPED_CONVOLUTION_BACKWARD_WEIGHT, 4, {GRAD, 0}, 2, {1}, 0},
 };
 
 /* sum of grad * out, the scalar that is differentiated. Updates are put back, so that it can be asked again. */
@@ -175,10 +187,26 @@ static void test_gradient_of_max_pool(void **state)
     trial_close(&trial);
 }
 
+enum { ROWS = sizeof gradient_rows / sizeof gradient_rows[0] };
+
+static void test_every_gradient_has_a_row(void **state)
+{
+    (void)state;
+    for (int opcode = 0; opcode < OPCODE_COUNT; opcode++) {
+        const char *name = opcode_name((enum opcode)opcode);
+        bool held = opcode == OPCODE_MAX_POOL_BACKWARD;
+        for (int i = 0; i < ROWS; i++) {
+            held = held || gradient_rows[i].backward == (enum opcode)opcode;
+        }
+        if (!held && (strstr(name, "BACKWARD") != NULL || strstr(name, "GRADIENT") != NULL)) {
+            fail_msg("%s is held against no differences: add a row to gradient_rows", name);
+        }
+    }
+}
+
 int main(void)
 {
-    enum { ROWS = sizeof gradient_rows / sizeof gradient_rows[0] };
-    struct CMUnitTest tests[ROWS + 1];
+    struct CMUnitTest tests[ROWS + 2];
     for (size_t i = 0; i < ROWS; i++) {
         union {
             const void *read;
@@ -187,5 +215,6 @@ int main(void)
         tests[i] = (struct CMUnitTest){opcode_name(gradient_rows[i].backward), test_gradient, NULL, NULL, row.state};
     }
     tests[ROWS] = (struct CMUnitTest)cmocka_unit_test(test_gradient_of_max_pool);
+    tests[ROWS + 1] = (struct CMUnitTest)cmocka_unit_test(test_every_gradient_has_a_row);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
