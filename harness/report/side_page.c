@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/report/escape.h"
 #include "harness/report/page_format.h"
 #include "harness/report/report_page.h"
 #include "harness/report/side_tables.h"
@@ -60,7 +61,10 @@ static void side_terminal(const void *subject, const struct report_style *style,
     if (side_table_is_there(side->table, side->report)) {
         side_table_terminal(side->table, side->report, style, text);
     } else {
-        text_format(text, "%s: no case of these records has any.\n", side->table->title);
+        struct text words = {0};
+        text_format(&words, "%s: no case of these records has any.", side->table->title);
+        paragraph_append(text, text_string(&words), style->width, 2, 0);
+        text_release(&words);
     }
 }
 
