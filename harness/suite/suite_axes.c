@@ -96,6 +96,12 @@ static enum status_code value_read(struct expansion *expansion, const struct nod
     return code == STATUS_OK ? code : node_place(expansion->tree, node, code, expansion->error);
 }
 
+size_t block_value_count(const struct block *block, enum case_field field)
+{
+    size_t count = block->axes[field].values.count;
+    return count > 0 ? count : 1;
+}
+
 bool case_value_equal(const struct case_value *a, const struct case_value *b)
 {
     bool both = a->text != NULL && b->text != NULL;

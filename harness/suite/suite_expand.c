@@ -7,12 +7,6 @@
 #include "models/config/family.h"
 #include "models/family/family_table.h"
 
-size_t block_value_count(const struct block *block, enum case_field field)
-{
-    size_t count = block->axes[field].values.count;
-    return count > 0 ? count : 1;
-}
-
 /* name: the one that the entry of the model has. */
 static const struct family *model_family(const struct expansion *expansion, const char *name)
 {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "harness/base/json.h"
+#include "harness/report/report.h"
 #include "tests/support/command_run.h"
 #include "tests/support/whole_file.h"
 
@@ -195,7 +196,7 @@ static void wrong_files_are_answered_with_the_place(void **state)
          "assay: tests/cli/data/small-suite.yaml: not a topology in hwloc's XML of version 2; write one with lstopo "
          "--of xml\n"},
         {{"report", "tests/cli/data", "--format", "pdf"},
-         "assay: 'pdf' is not a format; use table, summary, md, csv, json, html, latex or junit\n"},
+         "assay: 'pdf' is not a format; use " REPORT_FORMAT_WORDS "\n"},
         {{"report", "tests/cli/data/absent"},
          "assay: tests/cli/data/absent: cannot be opened: No such file or directory; name a folder that a run has "
          "written\n"},

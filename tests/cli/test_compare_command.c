@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "harness/base/json.h"
+#include "harness/report/report.h"
 #include "tests/support/command_run.h"
 #include "tests/support/scratch_folder.h"
 
@@ -97,7 +98,7 @@ static void wrong_options_say_what_would_be_right(void **state)
         {"--tolerance", "proces=1%", "assay: compare: --tolerance: 'proces' is not a level; the levels are requested"},
         {"--tolerance", "process", "write LEVEL=TOLERANCE, as device=4MiB,process=2%"},
         {"--format", "csv",
-         "assay: compare: --format: 'csv' is not a format of a comparison; use table, md, json, html or latex"},
+         "assay: compare: --format: 'csv' is not a format of a comparison; use table, md, json, html"},
         {"--only-changed=maybe", NULL, "assay: compare: --only-changed: 'maybe' is not known; write true or false"},
         {"--json", "--format=md", "assay: compare: --json is --format json; leave --format md out"},
         {"--within=1%", "--tolerance=process=1%", "give one of them"},
@@ -135,7 +136,7 @@ static void the_formats_of_the_help_are_taken(void **state)
                 {"latex", "\\section*{Comparison of two results}"},
                 {"json", "\"outcome\": \"changed\""}};
     struct command_result help = command_named("compare", (const char *[]){"--help", NULL});
-    assert_non_null(strstr(text_string(&help.output), "table (default), md, html, latex or json\n"));
+    assert_non_null(strstr(text_string(&help.output), " " REPORT_PAGE_HELP "\n"));
     for (size_t at = 0; at < sizeof rows / sizeof rows[0]; at++) {
         compare_check(grown, "--format", rows[at].name, 1, (const char *const[]){rows[at].says, NULL});
     }

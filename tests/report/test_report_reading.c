@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "harness/report/case_view.h"
+#include "harness/report/report.h"
 #include "tests/report/records_fixture.h"
 
 struct place {
@@ -242,7 +243,7 @@ static void formats_have_names(void **state)
     assert_int_equal(report_format_parse("md", &format, &error), STATUS_OK);
     assert_int_equal(format, REPORT_MARKDOWN);
     assert_int_equal(report_format_parse("pdf", &format, &error), STATUS_INVALID);
-    assert_string_equal(error.text, "'pdf' is not a format; use table, summary, md, csv, json, html, latex or junit");
+    assert_string_equal(error.text, "'pdf' is not a format; use " REPORT_FORMAT_WORDS);
     assert_int_equal(format, REPORT_MARKDOWN);
 }
 
