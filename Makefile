@@ -22,7 +22,7 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 VARIANT ?= release
 CC      ?= cc
-# Of `make bench` and `make gpu`: what is measured, and where a torch may be to measure beside it.
+# For `make bench` and `make gpu`: the device to measure, and a Python that has torch, to measure beside it.
 DEVICE  ?= host
 PYTHON  ?= python3
 OPENMP  ?= $(shell printf 'int main(void){return 0;}' | $(CC) -fopenmp -x c - -o /dev/null 2>/dev/null && echo -fopenmp)
@@ -66,7 +66,7 @@ LIB        := $(BUILD)/libassay.a
 PROGRAM    := $(if $(CLI_C),$(BUILD)/assay)
 object      = $(1:%.c=$(BUILD)/obj/%.o)
 
-# ---- CUDA: a plug-in, built where there is a compiler for it ----
+# ---- CUDA: a plug-in, built if there is a compiler for it ----
 NVCC       ?= $(or $(shell command -v nvcc 2>/dev/null),$(wildcard /usr/local/cuda/bin/nvcc))
 CUDA_CU    := $(wildcard harness/kernels/*.cu harness/device/cuda/*.cu)
 CUDA_C     := $(wildcard harness/device/cuda/*.c) $(wildcard harness/kernels/call_check*.c) \
@@ -87,8 +87,8 @@ CUDA_HOME  := $(abspath $(dir $(realpath $(NVCC)))..)
 CUDA_WISH  := 75 80 86 89 90 100 120
 CUDA_OFFER := $(patsubst compute_%,%,$(shell $(NVCC) --list-gpu-code 2>/dev/null | sed 's/sm_/compute_/'))
 CUDA_ALL   := $(filter $(CUDA_OFFER),$(CUDA_WISH))
-# Nothing is said: code for the GPUs that are here. All that are wished for are built where there is none, one that nvcc
-# or the driver cannot name, where the build is for other machines (install), and where CUDA_WISH was given.
+# Without CUDA_ARCHS: code for the GPUs that are here. Code for all of CUDA_WISH if there is no GPU, if nvcc or the
+# driver cannot name one, if the build is for other machines (install), and if CUDA_WISH was given.
 CUDA_HERE  := $(if $(CUDA_ARCHS)$(filter clean help,$(MAKECMDGOALS)),,$(shell ci/gpu-here.sh))
 ifeq ($(origin CUDA_ARCHS),undefined)
 CUDA_ELSE  := $(filter-out $(CUDA_OFFER),$(or $(CUDA_HERE),none))
@@ -149,12 +149,12 @@ $(call object,harness/load/element_cast.c): C_FLAGS += $(OPENMP) -fno-trapping-m
 # Numbers of files are the same on every processor.
 $(call object,harness/kernels/normal_fill.c): C_FLAGS += -ffp-contract=off
 $(call object,$(wildcard harness/hub/*.c)): C_FLAGS += $(if $(CURL_WHY_NOT),-DASSAY_WITHOUT_CURL)
-# What is looked for where it was installed to is compiled again when PREFIX changes.
+# Files that know the place of installation are compiled again when PREFIX changes.
 PREFIX_NOTE := $(BUILD)/prefix
 $(shell mkdir -p $(BUILD); echo '$(PREFIX)' | cmp -s - $(PREFIX_NOTE) || echo '$(PREFIX)' >$(PREFIX_NOTE))
 $(call object,harness/cli/resource_path.c harness/device/plugin.c): $(PREFIX_NOTE)
-# Which state of the sources it is, as git tells it: nothing where there is no repository, what was built last where git
-# does not tell (somebody else's repository, as in `sudo make install`). One object is compiled again when it changes.
+# The state of the sources, as git says it: empty if there is no repository, and as last built if git does not say
+# (somebody else's repository, as in `sudo make install`). One object is compiled again when it changes.
 REVISION_NOTE := $(BUILD)/revision
 ifeq ($(origin REVISION),undefined)
 REVISION   := $(if $(wildcard .git),$(or $(shell git describe --always --dirty 2>/dev/null | tr -cd 'A-Za-z0-9._/+-'),\
@@ -244,7 +244,7 @@ tests: $(TESTS) ## build the test programs without running them
 
 -include $(patsubst %.c,$(BUILD)/obj/%.d,$(LIB_C) $(CLI_C) $(TEST_C) $(HELPER_C)) $(PLUGIN_O:.o=.d) $(EMULATED_O:.o=.d)
 
-# ---- fuzz: readers of foreign files under libFuzzer and, where it is installed, AFL++ (tests/fuzz/README.md) ----
+# ---- fuzz: readers of foreign files under libFuzzer and, if it is installed, AFL++ (tests/fuzz/README.md) ----
 FUZZ_TARGETS := config safetensors gguf yaml json_scan records offload
 FUZZ_CC      ?= clang
 FUZZ_AFL_CC  ?= $(shell command -v afl-clang-fast 2>/dev/null)
@@ -275,33 +275,33 @@ test: all tests ## install what is missing, build, run every test
 run: all ## install what is missing, build, measure suites/quick.yaml and compare
 	@$(BUILD)/assay run suites/quick.yaml --device auto --out results/quick
 
-bench: ## one table of times and rates, limits beside them (DEVICE=cuda:0, PYTHON=one with torch)
+bench: ## print a table of times and rates beside their limits (DEVICE=cuda:0, PYTHON=one with torch)
 bench: $(PROGRAM) $(BUILD)/tests/bench/bench
 	@OMP_WAIT_POLICY=passive $(BUILD)/tests/bench/bench --device $(DEVICE) --python $(PYTHON) $(BENCH_OPTIONS) $(PROGRAM) \
 	    || test $$? -eq 77
 
 GPU_OUT ?= results/gpu
-gpu: ## all that a GPU can show, in eight minutes (SLICE=tests|suites|peers, GPU_OUT=DIR, NEED_GPU=1; docs/GPU.md)
+gpu: ## run all that needs a GPU, in eight minutes (SLICE=tests|suites|peers, GPU_OUT=DIR, NEED_GPU=1; docs/GPU.md)
 	@ci/gpu.sh --out "$(GPU_OUT)" --python "$(PYTHON)" $(if $(SLICE),--slice $(SLICE)) $(if $(NEED_GPU),--need-gpu) \
 	    $(GPU_OPTIONS) || { status=$$?; [ $$status -eq 77 ] || exit $$status; }
 
 CONFORMANCE := $(filter %/test_conformance %/test_emulated_conformance,$(TESTS))
-fuzz: ## build the fuzz targets for libFuzzer (clang) and AFL++ (where it is)
+fuzz: ## build the fuzz targets for libFuzzer (clang) and AFL++ (if it is there)
 fuzz: $(FUZZ_TARGETS:%=$(BUILD)/fuzz/libfuzzer/fuzz_%) \
       $(if $(FUZZ_AFL_CC),$(FUZZ_TARGETS:%=$(BUILD)/fuzz/afl/fuzz_%))
 	$(if $(FUZZ_AFL_CC),,@echo "no AFL++ targets: afl-clang-fast is not on PATH; install afl++")
 
-conformance: ## a table a device: the worst error of every operation in every dtype, and what is untested
+conformance: ## print, for each device, the worst error of every operation in every dtype, and what is untested
 conformance: $(PLUGIN) $(CONFORMANCE)
 	@status=0; for program in $(CONFORMANCE); do OMP_WAIT_POLICY=passive $$program --table || status=1; done; exit $$status
 
-check: ## warnings as errors with gcc and clang, cppcheck, format, include direction, circles, lengths
+check: ## check warnings with gcc and clang, cppcheck, format, include direction, circles, lengths
 	@ci/check-all.sh
 
-check-kernels: ## no CUDA kernel that moves rows keeps registers in memory, and packets are read at once (needs nvcc)
+check-kernels: ## check that no CUDA row kernel keeps registers in memory or splits a packet (needs nvcc)
 	@ci/check-kernels.sh; status=$$?; [ $$status -eq 77 ] || exit $$status
 
-info: ## what was detected and what will be built, and why not
+info: ## say what was detected, what will be built, and why not
 	@echo "compiler        $(CC): $(shell $(CC) --version 2>/dev/null | head -n 1)"
 	@echo "variant         $(VARIANT), in $(BUILD)/ ($(OPTIMISE))"
 	@echo "OpenMP          $(or $(OPENMP),no: $(CC) does not take -fopenmp. Host kernels run on one core.)"
@@ -320,7 +320,7 @@ info: ## what was detected and what will be built, and why not
 	@echo "test programs   $(words $(TESTS))$(if $(EMULATION_WHY_NOT),; without tests/cuda_emulation: \
 $(EMULATION_WHY_NOT))"
 
-install: all ## into DESTDIR/PREFIX (/usr/local)
+install: all ## install into DESTDIR/PREFIX (/usr/local)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/assay $(DESTDIR)$(PREFIX)/share/doc/assay
 	install -m 755 $(BUILD)/assay $(DESTDIR)$(PREFIX)/bin/assay
 	$(if $(PLUGIN),install -d $(DESTDIR)$(PREFIX)/lib/assay)

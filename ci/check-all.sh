@@ -1,5 +1,5 @@
 #!/bin/sh
-# The static checks, all of them even where one fails; the exit status is 1 where any did.
+# The static checks, all of them even if one fails; the exit status is 1 if any did.
 set -u
 
 failed=
@@ -33,7 +33,7 @@ cppcheck_run() {
         echo "cppcheck is missing; run ci/install-deps.sh --all"
         return 1
     }
-    # readdir is unsafe only where threads share one DIR; its replacement readdir_r is deprecated
+    # readdir is unsafe only if threads share one DIR; its replacement readdir_r is deprecated
     cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
         --library=posix --library=gnu --suppress=missingIncludeSystem --suppress=readdirCalled -D_GNU_SOURCE -I. \
         -j "$(nproc)" harness models

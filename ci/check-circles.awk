@@ -1,5 +1,5 @@
 # The rules of check-circles.sh. Reads "has FILE SYMBOL", "uses FILE SYMBOL" and "includes FILE FILE", and finds the
-# files of one folder that reach each other in a circle. Of each circle one way around is told.
+# files of one folder that reach each other in a circle. Of each circle it prints one way around.
 
 BEGIN {
     # Files through which circles of their folder may go, and why. A row goes when the circle is taken apart.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Files of one folder call and include one way: where a calls b, nothing that b needs calls a. Calls are what the
+# Files of one folder call and include one way: if a calls b, nothing that b needs calls a. Calls are what the
 # compiler made of them: the symbols that an object file has, and those that it leaves to others (tables of functions
 # count as calls). Circles between folders are the affair of check-includes.sh. Circles that stand may go through the
 # files that ci/check-circles.awk lists, with the reason.

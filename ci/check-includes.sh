@@ -1,5 +1,5 @@
 #!/bin/sh
-# Holds the sources to the floors of the house: an include points down, an outside library comes in through its one
+# Checks the floors of the house: an include points down, an outside library comes in through its one
 # door, and only harness/cli prints or exits. Reads files; compiles nothing.
 #
 # usage: check-includes.sh [ROOT]      exit 1 and a line FILE:LINE: cause; remedy for each breach

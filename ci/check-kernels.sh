@@ -2,7 +2,7 @@
 # The machine code of the CUDA kernels that move rows: no kernel keeps registers in memory, and those that have a form
 # for packets of 16 bytes read them with one instruction. Compiles for one architecture; needs nvcc, no GPU.
 #
-# usage: check-kernels.sh [ROOT [ARCH]]      exit 1 and a line KERNEL: cause for each breach, 77 where nvcc is missing
+# usage: check-kernels.sh [ROOT [ARCH]]      exit 1 and a line KERNEL: cause for each breach, 77 if nvcc is missing
 set -u
 
 root=${1:-.}

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Compiles every C file with gcc (fully, because some warnings come from the optimiser) and with clang (syntax), each
-# with all our warnings as errors. The CUDA plug-in's C files only where CUDA's headers are.
+# with all our warnings as errors. The CUDA plug-in's C files only if CUDA's headers are here.
 set -u
 
 flags=$(mktemp)

@@ -30,8 +30,8 @@ folder_open() {
     { : >>"$out/timing.tsv" && : >>"$log"; } 2>/dev/null || usage_fail "$out cannot be written to"
 }
 
-# What was measured before is not removed: a copy of the folder stays beside it. A machine's minutes may not come again,
-# and a run that is started where no GPU is must not cost those of one where there was.
+# Earlier measurements are not removed: a copy of the folder stays beside it. A machine's minutes may not come again,
+# and a run without a GPU must not remove the results of a run with one.
 measured_keep() {
     [ -s "$out/records.jsonl" ] || [ -s "$out/truth.jsonl" ] || return 0
     aside=$out.$(date -u '+%Y%m%dT%H%M%SZ')
@@ -77,7 +77,7 @@ device_of() {
     head -n 1 "$1/environment.txt" 2>/dev/null | cut -d , -f 1
 }
 
-# Of the copies of one device the newest stay, and so does each that somebody has touched. A run without a GPU takes
+# The newest copies of each device stay, and so does each copy that somebody has touched. A run without a GPU takes
 # nothing away from those with one. Names sort by time.
 copies_prune() {
     own_count=0
@@ -160,7 +160,7 @@ slice_begin() {
     esac
 }
 
-# Records of finished runs join those of the folder, one run after the other. What has no room there stays where it is:
+# Records of finished runs join those of the folder, one run after the other. A run without room there stays outside:
 # half a run would make the whole file unreadable.
 records_keep() {
     for records in "$scratch"/run-*/records.jsonl; do

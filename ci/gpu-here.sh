@@ -1,6 +1,6 @@
 #!/bin/sh
 # The GPUs that a program started here could use: their compute capabilities without the point, one a line ("90"), or
-# "unknown" for one that is there without a driver that says. Prints nothing where there is none, or where
+# "unknown" for one that is there without a driver that says. Prints nothing if there is none, or if
 # CUDA_VISIBLE_DEVICES hides all of them (set and empty, or -1), as the CUDA runtime reads it.
 set -u
 

@@ -2,7 +2,7 @@
 # project (0 pass, 1 fail, 3 inconclusive, 77 skipped, 99 a fault). Sourced, not run.
 # shellcheck shell=sh disable=SC2034,SC2154
 
-gpu=unknown # yes once a case was measured on it; no; faulty where it is there and could not be used
+gpu=unknown # yes once a case was measured on it; no; faulty if it is there and could not be used
 gpu_why_not="the first case has not run"
 gpu_name=
 gpu_bytes=0
@@ -16,7 +16,7 @@ library_folder_add() {
     export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$1"
 }
 
-# A machine with a torch need not have a toolkit: its cuBLAS serves where the loader and the plug-in would find none.
+# A machine with a torch need not have a toolkit: the cuBLAS of torch serves if the loader and the plug-in find none.
 cublas_of_torch_add() {
     name=$(grep -aom 1 'libcublas\.so\.[0-9]*' "$build/libassay_cuda.so" 2>/dev/null | head -n 1)
     if [ -z "$name" ] || [ -e "${CUDA_HOME:-/usr/local/cuda}/lib64/$name" ] ||
@@ -28,7 +28,7 @@ print(*glob.glob(sysconfig.get_path("purelib") + "/nvidia/*/lib/" + sys.argv[1])
     [ -z "$path" ] || library_folder_add "${path%/*}"
 }
 
-# Why nothing can be built here; nothing where all is there.
+# Says why nothing can be built here; prints nothing if all is there.
 build_why_not() {
     if [ -n "$prebuilt" ]; then
         echo "$prebuilt"
@@ -63,7 +63,7 @@ part_build() {
         built=yes
         return 0
     fi
-    if gpu_is_visible; then # for it, where its driver says what it is
+    if gpu_is_visible; then # for it, if its driver says what it is
         limited env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s all tests
     else
         limited env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s CUDA=no all tests
@@ -82,7 +82,7 @@ record_text() {
     sed -n 's/.*"'"$1"'": *"\([^"]*\)".*/\1/p' "$2" | head -n 1
 }
 
-# $1: suite file; $2: tag; $3: constants, where the repository has none of this device. The printed summary is in
+# $1: suite file; $2: tag; $3: constants, if the repository has none of this device. The printed summary is in
 # $scratch/printed and in the log.
 suite_measure() {
     COLUMNS=100 limited "$build/assay" run "$1" --device "$target" --filter "$2" --out "$scratch/run-$part-$2" \
@@ -105,7 +105,7 @@ part_device() {
     gpu_name=$(sed -n 's/.*"device": *{[^}]*"name": *"\([^"]*\)".*/\1/p' "$scratch/device-case" | head -n 1)
     gpu_bytes=$(sed -n 's/.*"device": *{[^}]*"total_bytes": *\([0-9]*\).*/\1/p' "$scratch/device-case" | head -n 1)
     reason=$(record_text reason "$scratch/device-case")
-    # What the program cannot open is no reason to skip where there is a GPU: a plug-in of other sources, an old driver.
+    # A GPU that the program cannot open (a plug-in of other sources, an old driver) is no reason to skip.
     [ "$code" -ne 77 ] || ! gpu_is_visible || code=3
     case $code in
     0) gpu=yes gpu_why_not='' target=$device ;;
@@ -139,14 +139,13 @@ worst_of() {
     echo 77
 }
 
-# The tags that are measured: what needs a GPU of 80 GB only where there is one (they say 79 GiB and more).
+# The tags that are measured; those for GPUs of 80 GB only if there is such a GPU (they report 79 GiB and more).
 tier_tags() {
     echo "$tier"
     [ "$tier" = host ] || [ "${gpu_bytes:-0}" -lt 84000000000 ] || echo gpu-large
 }
 
-# Those of them that a suite has cases of. All of them where it has none of any, or cannot be read: what measures says
-# which.
+# The tags of which a suite has cases. If it has none, or cannot be read, all of them: the run then says what is wrong.
 suite_tags() {
     had_tags=
     for tag in $(tier_tags); do
@@ -234,7 +233,7 @@ part_conformance() {
     return "$code"
 }
 
-# Not one of an earlier state of the sources, which make leaves where it was.
+# Without programs of an earlier state of the sources, which make does not remove.
 test_is_current() {
     [ -f "$1" ] && [ -x "$1" ] && { [ -n "$prebuilt" ] || [ -f "${1#"$build"/}.c" ]; }
 }
@@ -282,8 +281,8 @@ tests_run() {
     echo $? >>"$scratch/test-codes"
 }
 
-# What opens a GPU comes first, since it is what a GPU is there for, and one after the other, since some of it measures.
-# All else runs several at once: on half of the cores, since the programs have threads of their own.
+# Programs that open a GPU come first, because they need it, and one after the other, because some of them measure.
+# All others run several at once: on half of the cores, since the programs have threads of their own.
 part_tests() {
     : >"$scratch/printed"
     : >"$scratch/test-codes"

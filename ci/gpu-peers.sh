@@ -1,7 +1,7 @@
 # PyTorch beside the suites of ci/gpu.sh: the same cases measured by peers/pytorch/truth.py, and what differs. Sourced.
 # shellcheck shell=sh disable=SC2154
 
-# Why PyTorch cannot be asked; nothing where it can.
+# Says why PyTorch cannot be asked; prints nothing if it can.
 pytorch_why_not() {
     if [ "$gpu" != yes ]; then
         echo "$gpu_why_not"
@@ -54,7 +54,7 @@ part_pytorch() {
             printf "%d not measured", done - ok - skip
             if (done < count) printf "; %d had no time", count - done
         }' "$out/truth.jsonl")"
-    # A part of the cases, which are in an order that spreads the models, is what the time was given for; none is not.
+    # The time is meant for a part of the cases, whose order spreads the models; no case at all is not enough.
     [ "$code" -ne 0 ] || grep -q '"type": *"case"' "$out/truth.jsonl" || code=3
     return "$code"
 }

@@ -10,7 +10,7 @@ terminal_columns() {
     esac
 }
 
-# Rows of the table, the remarks folded under themselves: into lines of their own where little room is left beside.
+# Rows of the table. Remarks are folded in their column, or into lines of their own if their column is too narrow.
 parts_table() {
     awk -F '\t' -v width="$1" '
         BEGIN {

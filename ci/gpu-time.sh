@@ -21,7 +21,7 @@ part_wanted() {
 }
 
 # Milliseconds from the start to the end of a part: what is left when those after it have had their own seconds, which
-# are fewer where the whole run has less than the sum of them all. Without a GPU some need none.
+# are fewer if the whole run has less than the sum of them all. Without a GPU some need none.
 part_end_of() {
     sum=0 after_ms=0 seen=no
     while read -r row_slice row_part row_seconds; do
@@ -49,7 +49,7 @@ seconds_left() {
 }
 
 # The processes of this run, but for the script itself: TMPDIR names the run to all that it starts, whatever group or
-# session they make for themselves. Nothing where the kernel does not tell.
+# session they make for themselves. Nothing if the kernel does not say.
 own_processes() {
     for path in $(env -u TMPDIR grep -lsaF "TMPDIR=$scratch" /proc/[0-9]*/environ); do
         path=${path%/environ}
@@ -75,8 +75,8 @@ left_behind_end() {
     done
 }
 
-# Runs a program for as long as its part has; 3 where it had to be ended. In the background, so that a signal to the
-# script is not kept waiting for it. Nothing of it is left alive.
+# Runs a program for as long as its part has; returns 3 if it had to end the program. The program runs in the
+# background, so that a signal to the script need not wait for it. No process of it is left alive.
 limited() {
     timeout -k 10 "$(seconds_left)" "$@" 3>&- 9<&- &
     child=$!

@@ -1,7 +1,7 @@
 #!/bin/sh
 # All that one GPU can show, in one command of at most eight minutes that needs no network: build, tests, sanitizer,
-# the suites in a GPU tier, calibration, the spread of fresh processes, PyTorch beside them. What does not fit into the
-# time is said. Without a GPU it runs to its end on the host tier and says what was skipped. docs/GPU.md is its manual.
+# the suites in a GPU tier, calibration, the spread of fresh processes, PyTorch beside them. It says what did not fit
+# into the time. Without a GPU it runs to its end on the host tier and says what was skipped. Manual: docs/GPU.md.
 #
 # usage: gpu.sh [--slice tests|suites|peers] [--out DIR] [--python PROGRAM] [--device cuda:N] [--seconds N]
 #               [--tier host|gpu] [--need-gpu] [--build DIR] [--suites DIR]
@@ -32,7 +32,7 @@ usage_fail() {
     exit 2
 }
 
-# A path as it is called from the root of the repository, where all parts run.
+# A path as seen from the root of the repository, in which all parts run.
 from_root() {
     path=$1
     case $path in

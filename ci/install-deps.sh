@@ -1,7 +1,7 @@
 #!/bin/sh
-# Installs what building and testing need, on Debian 12 and Ubuntu 24.04. Says nothing where all is there; prints the
+# Installs what building and testing need, on Debian 12 and Ubuntu 24.04. Says nothing if all is there; prints the
 # packages before it installs any; uses sudo only when not root; never asks. On another system it names what is
-# missing. It fails only where the build cannot go on.
+# missing. It fails only if the build cannot go on.
 #
 # usage: install-deps.sh [--all | --needed]
 #   --all      the tools of the static checks and of tests/cuda_emulation too

@@ -1,10 +1,10 @@
 #!/bin/sh
-# docs/REFERENCE.md and the table and plots in README.md, made from results/reference/*/records.jsonl alone: a new
-# folder there is shown without anything else being written. The plots lie beside the records. docs/LEAGUE.md likewise,
+# Makes docs/REFERENCE.md and the table and plots in README.md from results/reference/*/records.jsonl alone: a new
+# folder there is shown without further changes. The plots lie beside the records. docs/LEAGUE.md likewise,
 # from the records in the folders league (of suites/league.yaml) and weights-rule of a device.
 #
 # usage: reference.sh             write the page, the README's part and the plots
-#        reference.sh --check     exit 1 and the difference where a file is not what it would be made to
+#        reference.sh --check     write nothing; exit 1 and the difference if a file would change
 #        reference.sh --add DIR   take the records of a folder of ci/gpu.sh into the folder of their device, then write
 #        --assay PROGRAM, --root DIR before these: another program (build/assay), another repository
 set -u
@@ -47,8 +47,8 @@ file_replace() {
     exit 2
 }
 
-# What a function prints, into the file $1, or nothing: printf and awk do not always tell that the disk is full, a last
-# line does.
+# Puts what a function prints into the file $1, whole or not at all: printf and awk do not always say that the disk is
+# full, but the last line shows it.
 file_make() {
     made_file=$1
     shift
@@ -58,7 +58,7 @@ file_make() {
     exit 2
 }
 
-# Text of a member in the first line of records that has it, within the object of another member where $3 names one.
+# Text of a member in the first line of records that has it, within the object of another member if $3 names one.
 member() {
     sed -n 's/.*'"${3:+\"$3\": *{[^\}]*}"'"'"$1"'": *"\([^"]*\)".*/\1/p' "$2" | head -n 1
 }
@@ -83,7 +83,7 @@ if [ -n "$added" ]; then
     echo "results/reference/$slug/records.jsonl"
 fi
 
-# "median / worst" of an estimator and a quantity, from the table of the Markdown report; "-" where it has none.
+# "median / worst" of an estimator and a quantity, from the table of the Markdown report; "-" if it has none.
 error_words() {
     tr -d '\134' <"$1" | awk -F ' *[|] *' -v estimator="$2" -v quantity="$3" '
         $2 == estimator && $3 == quantity && $4 + 0 > 0 { print $5 " / " $6; found = 1 }
@@ -106,7 +106,7 @@ overview_make() {
     done
 }
 
-# Small, side by side, each a link to its device. Nothing where no device has a plot.
+# Small, side by side, each a link to its device. Nothing if no device has a plot.
 overview_plots() {
     for folder in results/reference/*/; do
         slug=$(basename "$folder")
@@ -245,7 +245,7 @@ report_make() {
     [ "$mode" = check ] || pages_drop
 }
 
-# Pages that the report has no more, once the others are written.
+# Removes pages that the report no longer has, once the others are written.
 pages_drop() {
     for name in $names; do
         plot_pages "$folder/plots" "$name" | while read -r page; do

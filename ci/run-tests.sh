@@ -1,11 +1,11 @@
 #!/bin/sh
 # Runs test programs and sums up what cmocka says of them, in the order given. A program that crashes, hangs, runs
 # nothing, or leaves something in its own folder, which TMPDIR names, counts as one failed test. The last line is
-# "N passed, N failed, N skipped"; the exit status is 1 where anything failed.
+# "N passed, N failed, N skipped"; the exit status is 1 if anything failed.
 #
 # usage: run-tests.sh BUILD_FOLDER PROGRAM...
-# TEST_TIMEOUT_S: seconds of one program. TEST_BUDGET_S: seconds of them all; what would begin later is a line "late",
-# and the exit status 3 where nothing failed. TEST_JOBS: how many programs at once; 1 where nothing is said, since those
+# TEST_TIMEOUT_S: seconds of one program. TEST_BUDGET_S: seconds of them all; programs that would begin later get a line
+# "late", and the exit status is 3 if nothing failed. TEST_JOBS: how many programs at once; 1 by default, because those
 # that find a GPU measure it. TERM, INT and HUP end the programs that are at work, too: what had ended is reported, the
 # others are lines "cut", and the exit status is 128 and the signal.
 set -u
@@ -20,7 +20,7 @@ log_of() {
 }
 
 # A program of several that run at once: its output into its log, and last its exit status, or "late", beside it.
-# `timeout` makes a process group of its own, which no signal to ours reaches: it is told, and tells the program.
+# `timeout` makes a process group of its own, which no signal to ours reaches: it gets the signal and passes it on.
 one_stop() {
     trap '' INT TERM HUP # it may come twice, and once is waited for
     stopping=yes

@@ -240,7 +240,7 @@ void fit_markdown(const struct json *document, struct text *text)
                                         "margin, most",
                                         "left beside allocated, least",
                                         "left beside allocated, most"};
-    enum { ALWAYS_COUNT = 4 + LEVEL_COUNTED_COUNT }; /* the others only where they are known */
+    enum { ALWAYS_COUNT = 4 + LEVEL_COUNTED_COUNT }; /* the others only if they are known */
     const struct json *fits = json_get(document, "fits"), *overhead = json_get(document, "overhead");
     heading_write(text, json_string_or(json_get(document, "id"), "-"));
     text_append(text, json_kind(fits) != JSON_KIND_BOOLEAN ? "**undecided**"

@@ -14,7 +14,7 @@
 
 enum answer_format { ANSWER_TABLE, ANSWER_JSON, ANSWER_MARKDOWN };
 
-/* What --format and --json ask for. STATUS_INVALID where they contradict each other, or the format is none. */
+/* What --format and --json ask for. STATUS_INVALID if they contradict each other, or there is no such format. */
 enum status_code answer_format_read(const struct arguments *arguments, enum answer_format *format,
                                     struct status *error);
 

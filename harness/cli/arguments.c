@@ -1,5 +1,5 @@
-/* Arguments: the words of a command line held against the command's option table. Not getopt: an unknown option is
- * answered with the nearest right one, and the table also writes the help. */
+/* Arguments: the words of a command line, parsed by the command's option table. Not getopt: the answer to an unknown
+ * option names the nearest right one, and the table also writes the help. */
 #include <string.h>
 
 #include "harness/cli/command.h"
@@ -108,7 +108,7 @@ static const char *boolean_take(const char *inline_value, struct cursor *cursor)
     return "true";
 }
 
-/* Whether word is one of those that stand between bars. */
+/* Whether word is one of the choices between the bars. */
 static bool choice_has(const char *choices, const char *word)
 {
     size_t length = strlen(word);
@@ -121,7 +121,7 @@ static bool choice_has(const char *choices, const char *word)
     return false;
 }
 
-/* NULL: an inline value that is none of the choices. */
+/* NULL: the inline value is none of the choices. */
 static const char *choice_take(const struct option_row *option, const char *inline_value, struct cursor *cursor)
 {
     if (inline_value != NULL) {

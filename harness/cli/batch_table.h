@@ -24,7 +24,7 @@ void batch_try_append(const struct batch_try *try_, bool as_accelerate, int colu
 /* What was found, predicted and lost. */
 void batch_summary_append(const struct batch_answer *answer, struct text *text);
 
-/* Sets "found" and what stands beside it (docs/BATCH.md). False where memory ran out. */
+/* Sets "found" and what stands beside it (docs/BATCH.md). False if memory ran out. */
 bool batch_answer_set(const struct batch_answer *answer, struct json *document);
 
 #endif

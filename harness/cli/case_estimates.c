@@ -9,7 +9,7 @@
 #include "harness/base/size.h"
 #include "harness/record/level.h"
 
-/* What stands in an object of its own in JSON, and what people are told of it. */
+/* The objects of an estimate in JSON, and the words for people. */
 static const struct {
     const char *prefix, *heading;
 } parts[] = {
@@ -21,7 +21,7 @@ static const struct {
 
 enum { PART_COUNT = sizeof parts / sizeof parts[0], NAME_COLUMNS = 38 };
 
-/* The name for people; NULL where the quantity is for JSON alone, as all figures of single stages are. */
+/* The name for people; NULL if the quantity is for JSON alone, as all figures of single stages are. */
 static const char *quantity_label(const struct estimate_quantity *quantity, char label[ESTIMATE_NAME_BYTES])
 {
     const char *name = quantity->name;
@@ -55,7 +55,7 @@ static void quantity_line(const struct estimate_quantity *quantity, struct text 
     }
 }
 
-/* Prefill and decoding apart, where there are both. */
+/* Prefill and decoding apart, if there are both. */
 static void generation_lines(const struct estimate *estimate, struct text *text)
 {
     static const char *const labels[] = {"  prefill: " LEVEL_PEAK_KEY(allocated),
@@ -73,10 +73,10 @@ static void generation_lines(const struct estimate *estimate, struct text *text)
     }
 }
 
-/* Segments have 2 or 20 MiB at the least, so that of a tiny model most is never allocated: no surprise below this. */
+/* Segments have at least 2 or 20 MiB, so a tiny model never allocates most of its segments: no note below this. */
 enum { HOARD_LEAST_BYTES = 64 << 20 };
 
-/* Reserved bytes that are more than twice the allocated ones are a surprise, and nothing that a device would show. */
+/* Reserved bytes of more than twice the allocated ones surprise a reader, and no device would show them. */
 static void hoard_line(const struct estimate *estimate, struct text *text)
 {
     const struct estimate_quantity *reserved = estimate_get(estimate, level_peak_key(LEVEL_RESERVED));

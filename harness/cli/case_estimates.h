@@ -8,7 +8,7 @@
 #include "harness/estimate/estimate.h"
 
 /* Adds one member for each estimator to the object estimates, and lines for people to text. Unlike prediction_json,
- * which a run calls, it fails where one estimator fails: whoever asks about a single case is told what is wrong with
+ * which a run calls, it fails if one estimator fails: whoever asks about a single case is told what is wrong with
  * it. */
 enum status_code case_estimates(const struct estimate_input *input, struct json *estimates, struct text *text,
                                 struct status *error);

@@ -1,4 +1,4 @@
-/* Case list: splitting and counting. What a value means is read by those who read a single one. */
+/* Case list: splitting and counting. What a value means, the reader of a single case knows. */
 #include "harness/cli/case_list.h"
 
 #include <stddef.h>
@@ -6,7 +6,7 @@
 
 #include "harness/case/workload.h"
 
-/* "8,16" is a list; "1,000" is a number that somebody wrote with a separator, and answered by who reads numbers. */
+/* "8,16" is a list; "1,000" is a number with a separator, and the reader of numbers answers it. */
 static bool is_list(const char *value)
 {
     const char *comma = strchr(value, ',');

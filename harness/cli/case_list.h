@@ -1,4 +1,4 @@
-/* Case list: options of a case that have lists for values, "--batch 8,16,32", and the cases that they are: all
+/* Case list: options of a case whose values are lists, "--batch 8,16,32", and the cases that they make: all
  * combinations, in the order of the fields of a case, the last one running fastest, as in a suite. */
 #ifndef ASSAY_CLI_CASE_LIST_H
 #define ASSAY_CLI_CASE_LIST_H
@@ -19,10 +19,10 @@ struct case_list {
     const struct arguments *arguments; /* borrowed */
     struct case_list_axis axes[OPTION_COUNT_MAXIMUM];
     int axis_count; /* 0: no option has a list */
-    int count;      /* of cases; 1 where there is no list */
+    int count;      /* of cases; 1 if there is no list */
 };
 
-/* STATUS_INVALID where there are more than CASE_LIST_MAXIMUM. The caller releases the list. */
+/* STATUS_INVALID if there are more than CASE_LIST_MAXIMUM. The caller releases the list. */
 enum status_code case_list_make(const struct arguments *arguments, struct case_list *list, struct status *error);
 void case_list_release(struct case_list *list);
 

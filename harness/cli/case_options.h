@@ -28,13 +28,14 @@
 /* Whether any of these options was given. */
 bool case_options_given(const struct arguments *arguments);
 
-/* The workload they say, checked; precision: where --precision is not among them. --mode must have been given. */
+/* The workload that they describe, checked. precision: what to take if --precision is not among them. --mode must have
+ * been given. */
 enum status_code case_options_read(const struct arguments *arguments, enum precision precision,
                                    struct workload *workload, struct status *error);
 
-/* Whether every option that was given says something about the case, as suites have it (identity.h). What says no (a
- * switch that is false, a rank of 0, one beam, one micro-batch, cache_dtype auto) is true of every case. STATUS_INVALID
- * with a remedy. */
+/* Whether every option that was given says something about the case, as suites have it (identity.h). An option that
+ * says no (a switch that is false, a rank of 0, one beam, one micro-batch, cache_dtype auto) is true of every case.
+ * STATUS_INVALID with a remedy. */
 enum status_code case_options_check(const struct arguments *arguments, const struct identity *identity,
                                     struct status *error);
 

@@ -1,4 +1,4 @@
-/* Case peak: the tape of a case, looked at where it is highest. The list is harness/replay's; here are words. */
+/* Case peak: the tape of a case at its highest moment. The list is harness/replay's; the words are here. */
 #include "harness/cli/case_peak.h"
 
 #include <inttypes.h>

@@ -8,7 +8,7 @@
 #include "harness/estimate/estimate.h"
 
 /* stage: "load", "forward", ..., or "highest". Puts the JSON of peak.h in the place of *peak, and appends lines for
- * people, the largest tensors first. STATUS_INVALID where there is no such stage, or the case has none of it. */
+ * people, the largest tensors first. STATUS_INVALID if there is no such stage, or the case has none of it. */
 enum status_code case_peak(const struct estimate_input *input, const char *stage, struct json **peak, struct text *text,
                            struct status *error);
 

@@ -8,7 +8,7 @@ static bool is_mixed(const struct precision_choice *choice)
     return choice->stored.type_bytes < choice->stored_bytes;
 }
 
-/* What was not followed, where there is something. */
+/* What the configuration says and the case does not follow, if anything. */
 static void source_note(const char *command, const struct precision_choice *choice, struct text *notes)
 {
     const char *taken = precision_name(choice->precision);

@@ -24,13 +24,12 @@ struct precision_choice {
     enum dtype dtype;  /* which */
 };
 
-/* Where --precision is not given and the precision is another one than a file, or its configuration, says, a note is
- * given. */
+/* Gives a note if --precision is not given and the precision differs from what a file, or its configuration, says. */
 struct precision_choice precision_choose(const struct arguments *arguments, const struct model *model,
                                          struct text *notes);
 
-/* "bfloat16, as stored; --precision float32 for another": a line, where it is not the default; of one that was given
- * only where it is float32, float16 or bfloat16 and the configuration says another. */
+/* "bfloat16, as stored; --precision float32 for another": a line, if the precision is not the default. If --precision
+ * was given: only if it is float32, float16 or bfloat16 and the configuration says another. */
 void precision_line(const struct precision_choice *choice, struct text *text);
 
 /* {"source", "stored", "stored_fraction", "configuration"} */

@@ -1,4 +1,4 @@
-/* Case suite: options as YAML, so that lists, axes that say nothing and ids are those of suites, by the same code. */
+/* Case suite: options as YAML, so that the code of suites handles lists, axes that say nothing, and ids. */
 #include "harness/cli/case_suite.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "harness/case/workload.h"
 #include "harness/cli/resource_path.h"
 
-/* What a value of a case may consist of: none of it means anything to YAML. */
+/* The characters that a value of a case may have: none of them means anything to YAML. */
 static bool is_plain(const char *value)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-, ";
@@ -78,7 +78,7 @@ void suite_hint(const struct arguments *arguments, struct status *error)
     struct text hint = {0};
     const char *file = arena_format(&arena, "suites/%s.yaml", name);
     const char *path = file != NULL ? suite_path(&arena, file) : NULL;
-    if (access(name, F_OK) == 0) { /* it is there, and wrong for another reason */
+    if (access(name, F_OK) == 0) { /* the file is there, and wrong for another reason */
         arena_release(&arena);
         return;
     }

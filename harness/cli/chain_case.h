@@ -1,5 +1,5 @@
-/* The case of assay chain: models with what each is called with, the GPU they run on in turn, and what came of it.
- * Printing: chain_print.c. */
+/* The case of assay chain: models, the arguments of each, the GPU on which they run in turn, and the outcome. Printing:
+ * chain_print.c. */
 #ifndef ASSAY_CLI_CHAIN_CASE_H
 #define ASSAY_CLI_CHAIN_CASE_H
 
@@ -30,7 +30,7 @@ struct chain_case {
     int64_t resident_need_bytes; /* of the GPU, with every model on it all the time */
 };
 
-/* What a model is called with, in an option or behind the model's name: "gpt2:seq=512,batch=2". */
+/* The arguments of a model, in an option or behind its name: "gpt2:seq=512,batch=2". */
 #define CHAIN_CASE_ROWS                                                                                                \
     {"precision", OPTION_VALUE, "P", "as stored, else float32; or float16, bfloat16"},                                 \
         {"batch", OPTION_VALUE, "N", "samples at once (default: 1)"},                                                  \
@@ -46,7 +46,7 @@ struct chain_case {
 enum status_code chain_case_open(const struct arguments *arguments, struct chain_case *chain, struct status *error);
 void chain_case_close(struct chain_case *chain);
 
-/* Whether what was measured is what was predicted. True where nothing was measured. */
+/* Whether what was measured is what was predicted. True if nothing was measured. */
 bool chain_case_agrees(const struct chain_case *chain);
 
 void chain_lines(const struct chain_case *chain, struct text *text);

@@ -16,7 +16,7 @@ enum { NUMBER_BYTES = 16 };
 
 /* -- of one model */
 
-/* Its weights and buffers: once where they are tied. */
+/* Its weights and buffers: once if they are tied. */
 static int64_t weight_bytes(const struct chain_case *chain, int at)
 {
     const struct chain_model *one = &chain->models[at];

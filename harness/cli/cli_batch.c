@@ -125,7 +125,7 @@ static enum status_code request_read(struct batch_command *command, struct statu
     return code;
 }
 
-/* The device, with the bound of --memory, which is the host's where no device is named. */
+/* The device, with the bound of --memory. Without --device, --memory bounds the host. */
 static enum status_code device_read(struct batch_command *command, struct status *error)
 {
     struct device_spec spec = {.kind = DEVICE_KIND_AUTO};
@@ -237,7 +237,7 @@ static enum status_code policies_carry_out(struct batch_command *command, struct
         code = batch_run(&request, &runner, &command->record, &command->results[command->result_count], error);
         command->result_count += code == STATUS_OK;
     }
-    for (int i = 0; i < command->record.count; i++) { /* the others do not ask for it */
+    for (int i = 0; i < command->record.count; i++) { /* only --compare tries the others */
         batch_hint(command, command->record.tries[i].line);
     }
     question_progress_end(&command->progress);
@@ -276,7 +276,7 @@ static enum status_code batches_try(struct batch_command *command, struct status
     return code;
 }
 
-/* One that was skipped (there is no such device) is told apart from one that failed. */
+/* A try that was skipped (there is no such device) differs from one that failed. */
 static enum exit_code exit_code_of(const struct batch_command *command)
 {
     const struct batch_result *result = &command->results[0];
@@ -360,7 +360,7 @@ static enum status_code batch_answer_give(struct batch_command *command, enum ex
     if (code == STATUS_OK) {
         code = limit_field_check(&command->question.input, FIELD_BATCH, error);
     }
-    if (code == STATUS_OK) { /* what is wrong at every batch is told before anything is tried */
+    if (code == STATUS_OK) { /* what is wrong at every batch is an error before anything is tried */
         struct workload first =
             limit_workload(&command->question.identity.workload, FIELD_BATCH, command->request.start);
         code = workload_fit_check(&command->question.model.config, &first, false, error);

@@ -52,8 +52,8 @@ static enum status_code limits_read(const struct arguments *arguments, struct di
     return code;
 }
 
-/* Who looks at a terminal or a page wants what changed, and a comment on a pull request has room for little more; what
- * reads a pipe or JSON may want every case. */
+/* Somebody at a terminal or a page wants what changed, and a comment on a pull request has room for little more; a
+ * program that reads a pipe or JSON may want every case. */
 static enum status_code style_read(const struct arguments *arguments, struct difference_style *style,
                                    struct status *error)
 {
@@ -114,7 +114,7 @@ static void *side_read(void *argument)
     return NULL;
 }
 
-/* Both at the same time, where a thread can be had; the error of BASE comes first. */
+/* Reads both at the same time, if it gets a thread; the error of BASE comes first. */
 static enum status_code sides_read(struct side *base, struct side *other, struct status *error)
 {
     pthread_t thread;

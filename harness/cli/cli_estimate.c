@@ -27,7 +27,7 @@ static const struct option_row options[] = {
 
 static const char *const table_options[] = {"dtypes", "rule", "transformers"};
 
-/* Of a model file that nothing explains there is the table of what it stores, but no case. */
+/* If nothing says which model a file holds, there is a table of what it stores, but no case. */
 static enum status_code unread_take(const struct arguments *arguments, const struct status *unread, struct text *notes,
                                     struct status *error)
 {

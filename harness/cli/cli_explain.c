@@ -54,7 +54,7 @@ static enum status_code by_read(const struct arguments *arguments, enum explain_
                             "explain: --by: '%s' is not known; use tensor, module, category, stage or dtype", word);
 }
 
-/* What is too long for a line goes on below, from the rule on. */
+/* A row that is too long for a line goes on below, from the rule on. */
 static void group_line(const struct explain_group *group, int64_t whole_bytes, struct text *text)
 {
     char size[SIZE_TEXT_BYTES];

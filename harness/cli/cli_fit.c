@@ -39,7 +39,7 @@ static void missing_append(const struct fit *fit, int64_t first, int64_t last, s
                                                                      : " too little for the segment that is refused");
 }
 
-/* What is left: where segments are given back, beside the blocks alone, since a cache fills what there is. */
+/* What is left. If segments are given back: beside the blocks alone, because a cache fills all the memory. */
 static void left_append(const struct fit *fit, bool with_most, struct text *text)
 {
     bool gives_back = fit_gives_back(fit);
@@ -157,7 +157,7 @@ static struct json *refusal_json(const struct trial *trial)
     return json_made(object, made);
 }
 
-/* null where one is enough, or there is no rule. */
+/* null if one is enough, or there is no rule. */
 static struct json *devices_json(const struct device_count *count)
 {
     if (count == NULL || !count->has_rule) {
@@ -173,7 +173,7 @@ static struct json *devices_json(const struct device_count *count)
     return json_made(object, made);
 }
 
-/* null where nothing is given back, or it does not fit. */
+/* null if nothing is given back, or it does not fit. */
 static bool left_set(const struct fit *fit, struct json *object)
 {
     bool most = fit_gives_back(fit) && fit->verdict == FIT_YES, least = fit_gives_back(fit);

@@ -64,7 +64,7 @@ static void next_lines(const struct limit *limit, struct text *text)
         text_format(text, "%s %" PRId64 " has sizes beyond 2^63 bytes\n", key, limit->next);
         return;
     }
-    if (limit->size == 0) { /* the line above has said that it does not fit, and so does no larger one */
+    if (limit->size == 0) { /* the line above has said that this one does not fit; no larger one fits either */
         text_append(text, "  ");
     } else {
         text_format(text, "%s %" PRId64 " does not fit: ", key, limit->next);

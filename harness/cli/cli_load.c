@@ -28,7 +28,7 @@ static const struct option_row options[] = {
     {NULL, OPTION_FLAG, NULL, NULL},
 };
 
-/* What is asked and told while it runs. */
+/* Callbacks while the load runs. */
 struct attendance {
     struct run_signals signals;
     struct question_progress progress;
@@ -70,7 +70,7 @@ static void figures_compare(const struct load_case *load, struct load_figures *f
     }
 }
 
-/* What the drivers of GPUs count; minus is_after: more than before. */
+/* The bytes that the drivers of the GPUs count; is_after: how many more than before. */
 static void drivers_read(const struct load_case *load, bool is_after, struct load_figures *figures)
 {
     for (int i = 0; i < load->plan.place_count; i++) {
@@ -196,7 +196,7 @@ static enum status_code attended_load(const struct arguments *arguments, struct 
     return code;
 }
 
-/* Whether it was ended by a signal, which is told. */
+/* Whether a signal ended it; says so. */
 static bool interruption_told(const struct attendance *attendance, enum status_code code, enum exit_code *exit_code,
                               const struct status *error)
 {

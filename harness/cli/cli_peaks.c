@@ -50,7 +50,7 @@ struct peaks_place {
 };
 
 struct peaks_row {
-    int64_t size; /* of the first axis; without meaning where there is one axis */
+    int64_t size; /* of the first axis; without meaning if there is one axis */
     struct stage_spans spans;
 };
 
@@ -223,7 +223,7 @@ static void point_line(const struct question_case *question, const struct stage_
     text_format(text, "  %s%s\n", stage_word(question, point->stage), point->fits ? "" : ", does not fit");
 }
 
-/* The highest stage, and below it the others: where the terminal has no room for a column each. */
+/* The highest stage, and below it the others: if the terminal has no room for a column each. */
 static void point_lines_narrow(const struct question_case *question, const struct stage_point *point, struct text *text)
 {
     char size[SIZE_TEXT_BYTES];

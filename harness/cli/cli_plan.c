@@ -65,7 +65,7 @@ static int64_t case_memory(const struct plan *plan, const struct suite_case *cas
     return plan->memory_bytes > 0 ? plan->memory_bytes : case_->settings->memory_bytes;
 }
 
-/* What one case gives, made by any thread. */
+/* The output of one case, made by any thread. */
 struct plan_row {
     struct text text; /* a line, or the element of the document */
     struct prediction prediction;
@@ -168,7 +168,7 @@ static void case_drop(void *context, void *result)
     prediction_release(&row->prediction);
 }
 
-/* That a case is waited for. */
+/* Says which case it waits for. */
 static void case_show(struct plan *plan, int index)
 {
     if (plan->with_estimates && index < plan->selected_count) {

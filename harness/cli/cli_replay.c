@@ -48,7 +48,7 @@ static void result_lines(struct text *text, const struct trace_result *result)
 
 enum { STAGE_COLUMNS = 24, FIGURE_COLUMNS = 17 };
 
-/* Ours less theirs of the three figures from first on; "-" where PyTorch told none. */
+/* Ours less theirs, of the three figures from first on; "-" if PyTorch's record has none. */
 static void difference_cells(struct text *text, const int64_t *ours, const int64_t *theirs, int first)
 {
     for (int i = first; i < first + LEVEL_COUNTED_COUNT; i++) {
@@ -108,7 +108,7 @@ static void count_append(struct text *text, const char *joint, int64_t count, co
     text_format(text, "%s%" PRId64 " %s%s", joint, count, what, count == 1 ? "" : "s");
 }
 
-/* Counts only of what the record tells of. */
+/* Counts only what the record has. */
 static void equality_line(struct text *text, const struct trace_comparison *comparison)
 {
     text_append(text, "\nall ");
@@ -160,7 +160,7 @@ static void peak_lines(struct text *text, const struct trace_peak *peak)
     }
 }
 
-/* comparison is NULL where nothing was compared, peak where none was asked for. */
+/* comparison is NULL if nothing was compared, peak if none was asked for. */
 static enum status_code result_print(const struct trace_result *result, const struct trace_comparison *comparison,
                                      const struct trace_peak *peak, struct status *error)
 {
@@ -205,8 +205,8 @@ static enum status_code replay_options(const struct arguments *arguments, enum a
     return code;
 }
 
-/* Plays the trace and prints; where PyTorch's record is in it and the rules are PyTorch's, beside that. peak_stage: a
- * word of --peak, or NULL. */
+/* Plays the trace and prints the result; beside PyTorch's record, if the trace has one and the rules are PyTorch's.
+ * peak_stage: a word of --peak, or NULL. */
 static enum status_code trace_show(const struct trace *trace, enum allocator_policy policy, const char *peak_stage,
                                    bool as_json, enum exit_code *exit_code, struct status *error)
 {

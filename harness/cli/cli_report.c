@@ -49,7 +49,7 @@ static enum status_code page_give(const struct report_page *page, enum report_fo
     return code;
 }
 
-/* The folder that the plots are kept in; *folder is NULL where they are only in the page, or not drawn. */
+/* The folder that the plots are kept in; *folder is NULL if they are only in the page, or not drawn. */
 static enum status_code plots_place(const struct arguments *arguments, enum report_format format, struct arena *arena,
                                     const char **folder, struct status *error)
 {
@@ -64,7 +64,7 @@ static enum status_code plots_place(const struct arguments *arguments, enum repo
     return STATUS_OK;
 }
 
-/* The page first: it holds its plots itself, and stands even where the folder for them cannot be written. */
+/* The page first: it holds its plots itself, and stands even if the folder for them cannot be written. */
 static enum status_code page_make(const struct report_page *page, enum report_format format, const char *output,
                                   const char *folder, struct status *error)
 {
@@ -92,7 +92,7 @@ static enum status_code page_make(const struct report_page *page, enum report_fo
     return code;
 }
 
-/* The exit code that the page comes to; why is said on standard error if it is not 0. */
+/* The exit code that the page comes to; if it is not 0, standard error says why. */
 static enum exit_code exit_code_say(const struct report_page *page)
 {
     struct text reason = {0};

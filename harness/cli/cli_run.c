@@ -39,7 +39,7 @@ static const struct option_row options[] = {
     {NULL, OPTION_FLAG, NULL, NULL},
 };
 
-/* Makes the folders above path; the last one is made by who writes into it. */
+/* Makes the folders above path; the writer makes the last one. */
 static enum status_code parents_make(const char *path, struct status *error)
 {
     char folder[4096];
@@ -70,7 +70,7 @@ static struct json *hardware_note(void)
     return note;
 }
 
-/* The page is of the whole folder, and may come to something else than this run: then both are said. */
+/* The page shows the whole folder, and may come to another exit code than this run: then a message gives both. */
 static void folder_outcome_tell(const struct report *report, const char *folder, const struct run_result *result)
 {
     struct text reason = {0}, clean = {0};
@@ -88,7 +88,7 @@ static void folder_outcome_tell(const struct report *report, const char *folder,
     text_release(&reason);
 }
 
-/* The summary is printed first: it is there even where the disk has no room for the files. */
+/* The summary is printed first: it is there even if the disk has no room for the files. */
 static enum status_code report_give(struct arena *arena, const struct report_folder *folder, bool with_files,
                                     const struct run_result *result, struct status *error)
 {
@@ -120,7 +120,7 @@ static enum status_code report_give(struct arena *arena, const struct report_fol
     return code;
 }
 
-/* The value of an option as a whole number; *number stays as it is where the option was not given. */
+/* The value of an option as a whole number; *number stays as it is if the option was not given. */
 static enum status_code number_read(const struct arguments *arguments, const char *name, int64_t minimum,
                                     int64_t maximum, int *number, struct status *error)
 {
@@ -223,7 +223,7 @@ static void signals_hold(void)
     sigprocmask(SIG_BLOCK, &held, NULL);
 }
 
-/* What the run came to stands, whatever could not be written of it: a failure is not hidden behind a full disk. */
+/* The exit code of the run stands, even if a file could not be written: a failure is not hidden behind a full disk. */
 static enum status_code outcome_give(const struct run_result *result, enum status_code given, enum exit_code *exit_code,
                                      struct status *error)
 {
@@ -288,7 +288,7 @@ static enum status_code run_command(const struct arguments *arguments, enum exit
             suite_hint(arguments, error);
         }
     }
-    /* Who reads the progress, or the beginning of it alone (2>&1 | head), does not decide what is measured. */
+    /* A reader who closes the progress early (2>&1 | head) does not decide what is measured. */
     signal(SIGPIPE, SIG_IGN);
     if (code == STATUS_OK) {
         code = suite_notes_give(arguments, &suite, run.catalogue_dir, &notes, error);

@@ -22,11 +22,11 @@ static const struct option_row options[] = {
     {NULL, OPTION_FLAG, NULL, NULL},
 };
 
-enum { FILES_SHOWN = 12, RATE_BYTES = 64 << 20 }; /* less says nothing about a rate */
+enum { FILES_SHOWN = 12, RATE_BYTES = 64 << 20 }; /* a shorter time says nothing about a rate */
 
 static const double progress_pause_seconds = 0.2;
 
-/* What a run of the command has. */
+/* The state of one run of the command. */
 struct synth_run {
     struct synth_case synth;
     struct checkpoint_made made;

@@ -44,7 +44,7 @@ struct command {
     const struct option_row *options;
     int operand_minimum, operand_maximum;
     bool computes; /* on all cores of the host: its threads sleep while they wait for each other */
-    /* Prints its result to stdout. On an error nothing of it is printed, and main prints the text. */
+    /* Prints its result to stdout. On an error it prints nothing, and main prints the error. */
     enum status_code (*run)(const struct arguments *arguments, enum exit_code *exit_code, struct status *error);
 };
 
@@ -63,7 +63,7 @@ struct arguments {
 enum status_code arguments_parse(const struct command *command, int count, char **words, struct arguments *arguments,
                                  struct status *error);
 
-/* The value of an option of the command, or NULL where it was not given. */
+/* The value of an option of the command, or NULL if it was not given. */
 const char *arguments_value(const struct arguments *arguments, const char *name);
 
 /* Each is defined in the file of its name; main.c has the table. */

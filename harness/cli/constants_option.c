@@ -1,5 +1,5 @@
-/* The option --constants: from a name to a file that is read. Which constants a device takes by itself is not decided
- * here. */
+/* The option --constants: from a name to a file that is read. It does not decide which constants a device takes without
+ * the option. */
 #include "harness/cli/constants_option.h"
 
 #include <dirent.h>

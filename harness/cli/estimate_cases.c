@@ -81,7 +81,7 @@ static enum status_code case_answer(const struct question_case *question, const 
     return code;
 }
 
-/* "1.50 GiB", "-" where it is not known. */
+/* "1.50 GiB", "-" if it is not known. */
 static void figure_append(const struct json *replay, const char *name, struct text *text)
 {
     char size[SIZE_TEXT_BYTES];
@@ -100,7 +100,7 @@ static void case_row(const struct json *document, struct text *text)
                 json_string_or(json_get(document, "id"), ""), *fits == 'n' ? ": does not fit" : "");
 }
 
-/* What is shown at a peak, and a device, are of one device that has the whole model. */
+/* --peak and a device need one device that has the whole model. */
 static enum status_code parallel_take(const struct arguments *arguments, const struct config *config,
                                       struct parallel *parallel, struct status *error)
 {
@@ -116,7 +116,7 @@ static enum status_code parallel_take(const struct arguments *arguments, const s
     return code;
 }
 
-/* A case of the list into a document; rows: where several are told of. */
+/* Puts a case of the list into a document; rows: for a list of several cases. */
 static enum status_code listed_answer(const struct case_list *list, int index, struct question_case *question,
                                       struct json *documents, struct text *text, struct status *error)
 {

@@ -104,7 +104,7 @@ struct answer {
     const struct model *model;
     const struct accelerate_row *rows;
     int count;
-    struct checkpoint_groups types; /* of what is stored, where nothing says what the model is */
+    struct checkpoint_groups types; /* of what is stored, if nothing says what the model is */
 };
 
 static enum status_code text_give(const struct answer *answer, struct status *error)

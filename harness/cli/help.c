@@ -56,7 +56,7 @@ static void option_help(const struct option_row *option, struct text *text)
     }
 }
 
-/* The details as they stand; or, where their lines are wider than width, each paragraph as one line, which is folded as
+/* The details as they stand; or, if their lines are wider than width, each paragraph as one line, which is folded as
  * one. A line that is indented begins a paragraph of its own. */
 static void details_append(const char *details, int width, struct text *text)
 {

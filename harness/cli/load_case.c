@@ -1,4 +1,4 @@
-/* Load case: from what was typed to a plan. Devices: load_devices.c. */
+/* Load case: from the words of the command to a plan. Devices: load_devices.c. */
 #include "harness/cli/load_case.h"
 
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static enum status_code model_read(const struct arguments *arguments, const char
     return STATUS_OK;
 }
 
-/* --head, or the one of which less is missing in the files. */
+/* --head, or the head of which the files lack less. */
 static enum status_code head_choose(const struct arguments *arguments, struct load_case *load, enum head *head,
                                     struct status *error)
 {

@@ -1,5 +1,4 @@
-/* Load case: what assay load is asked for: a checkpoint, the model that it belongs to, where its parts go, and the
- * devices. */
+/* Load case: the question of assay load: a checkpoint, its model, the device of each part, and the devices. */
 #ifndef ASSAY_CLI_LOAD_CASE_H
 #define ASSAY_CLI_LOAD_CASE_H
 

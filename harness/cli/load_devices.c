@@ -113,7 +113,7 @@ void load_devices_close(struct load_case *load)
 {
     for (int i = 0; load->lanes != NULL && i < load->plan.place_count; i++) {
         device_close(load->lanes[i].device);
-        load->lanes[i].device = NULL; /* whether it was the disk is asked later */
+        load->lanes[i].device = NULL; /* a later check asks whether it was the disk */
     }
     if (load->store.writer != NULL) {
         offload_store_abandon(&load->store);

@@ -18,12 +18,12 @@ struct load_figures {
     struct offload_totals offloaded;
 };
 
-/* Bytes of tensors by the second; 0 where nothing was read. */
+/* Bytes of tensors by the second; 0 if nothing was read. */
 double load_rate(const struct load_figures *figures);
 
 void load_text_append(const struct load_case *load, const struct load_figures *figures, struct text *text);
 
-/* NULL where memory ran out. */
+/* NULL if memory ran out. */
 struct json *load_json(const struct load_case *load, const struct load_figures *figures);
 
 #endif

@@ -148,8 +148,8 @@ static enum status_code version_print(char *const *words, struct status *error)
 }
 
 /* Threads of OpenMP spin while they wait for each other, unless the environment said otherwise when the library was
- * loaded. Where other work shares the cores, each then waits for one that is not running: suites/quick.yaml took 192 s
- * beside it, and 43 s with threads that sleep. So the program starts once more with that setting, where the user has
+ * loaded. If other work shares the cores, each then waits for one that is not running: suites/quick.yaml took 192 s
+ * beside it, and 43 s with threads that sleep. So the program starts once more with that setting, if the user has
  * made none. If it cannot, it goes on as it is. */
 static void waiting_threads_sleep(char **words)
 {
@@ -199,8 +199,8 @@ static enum status_code words_run(int count, char **words, enum exit_code *exit_
 }
 
 /* A program that was started without standard descriptors would open its files as these, and progress lines would land
- * in the records. What is missing becomes /dev/null, closed for the use that it is meant for: what cannot be written
- * where it was asked for is told as before. False where it cannot be opened. */
+ * in the records. What is missing becomes /dev/null, closed for the use that it is meant for, so that output which
+ * cannot be written is an error as before. False if it cannot be opened. */
 static bool descriptors_open(void)
 {
     static const int modes[] = {O_RDONLY, O_RDONLY, O_WRONLY};
@@ -217,8 +217,8 @@ int main(int count, char **words)
     if (!descriptors_open()) {
         return EXIT_CODE_FAULT;
     }
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is told as a full disk is, and kills nothing */
-    signal(SIGCHLD, SIG_DFL); /* whoever started us may ignore it, and the kernel then keeps no child's exit code */
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error, as a full disk is, and kills nothing */
+    signal(SIGCHLD, SIG_DFL); /* our parent may ignore it, and the kernel then keeps no child's exit code */
     enum exit_code exit_code = EXIT_CODE_PASS;
     struct status error = {0};
     enum status_code code = words_run(count, words, &exit_code, &error);

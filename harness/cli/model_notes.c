@@ -100,7 +100,7 @@ static void checkpoint_give(const char *command, const struct model *model, stru
     text_release(&counts);
 }
 
-/* --strict takes no assumptions either. */
+/* --strict refuses assumptions too. */
 static enum status_code inferred_give(const struct arguments *arguments, const struct model *model, struct text *notes,
                                       struct status *error)
 {

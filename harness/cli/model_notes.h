@@ -15,13 +15,13 @@
         "strict", OPTION_FLAG, NULL, "refuse unknown keys of a config.json, and missing ones that decide sizes"        \
     }
 
-/* Of the code with which a model was not found: where model files lie there whose headers can be read
- * nevertheless, *error says that assay weights reads them. Returns the code. */
+/* code: with which a model was not found. If there are model files whose headers can be read nevertheless, *error says
+ * that assay weights reads them. Returns the code. */
 enum status_code checkpoint_hint(const char *name, enum status_code code, struct status *error);
 
 /* Appends a line to notes, and prints it to stderr, for each key of the configuration that is unknown and resembles one
  * that is read, or that is missing and decides sizes. With --strict every unknown key has a line, and STATUS_INVALID is
- * returned where there was a line. */
+ * returned if there was a line. */
 enum status_code config_notes_give(const struct arguments *arguments, const struct config *config, struct text *notes,
                                    struct status *error);
 
@@ -30,7 +30,7 @@ enum status_code config_notes_give(const struct arguments *arguments, const stru
 enum status_code model_notes_give(const struct arguments *arguments, const struct model *model, struct text *notes,
                                   struct status *error);
 
-/* A line where sequences of the workload are longer than the positions that the model was made for, toys aside, which
+/* A line if sequences of the workload are longer than the positions that the model was made for, toys aside, which
  * nobody trains; the same line once. */
 void positions_note_give(const char *command, const struct config *config, const struct workload *workload,
                          struct text *notes);
@@ -39,8 +39,8 @@ void positions_note_give(const char *command, const struct config *config, const
 enum status_code suite_notes_give(const struct arguments *arguments, const struct suite *suite,
                                   const char *catalogue_dir, struct text *notes, struct status *error);
 
-/* A line where the head that the configuration says is not stored. With --strict STATUS_INVALID, unless the model
- * without one is asked for. */
+/* A line if the files do not store the head that the configuration names. With --strict STATUS_INVALID, unless the
+ * model without one is asked for. */
 enum status_code head_note_give(const struct arguments *arguments, const struct model *model, struct text *notes,
                                 struct status *error);
 

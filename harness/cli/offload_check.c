@@ -35,7 +35,7 @@ static enum status_code note(struct json *list, const char *kind, const char *na
                : status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for what was found");
 }
 
-/* What is wrong with the folder is found; that the host has no memory is not the folder's. */
+/* Errors of the folder become findings; a lack of memory on the host does not. */
 static enum status_code found(struct check *check, enum status_code code, const struct status *cause, const char *kind,
                               const char *name, struct status *error)
 {

@@ -17,7 +17,7 @@ struct offload_model {
 };
 
 /* Reads a model and lists its tensors as the options --head and --as-stored say; is_wanted is set by --names and --map.
- * STATUS_INVALID where a word of --names, or the disk of the map, covers no tensor. On failure nothing is open. */
+ * STATUS_INVALID if a word of --names, or the disk of the map, covers no tensor. On failure nothing is open. */
 enum status_code offload_model_open(const struct arguments *arguments, const char *name, struct offload_model *model,
                                     struct status *error);
 void offload_model_close(struct offload_model *model);

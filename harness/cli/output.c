@@ -71,7 +71,7 @@ static size_t fold_start(const char *line, size_t length, int width)
     return start;
 }
 
-/* Where the lines below go on: below start, or near the margin where the longest word behind it does not fit there. */
+/* Where the lines below go on: below start, or near the margin if the longest word behind it does not fit there. */
 static int fold_indent(const char *line, size_t length, size_t start, int width)
 {
     enum { INDENT = 2, NEAR_MARGIN = 4, COLUMN_LEAST = 16 };

@@ -10,10 +10,10 @@
 #include "harness/base/text.h"
 #include "harness/cli/command.h"
 
-/* Writes text to stdout and flushes. STATUS_IO where not all of it arrived (a full disk, a closed pipe). */
+/* Writes text to stdout and flushes. STATUS_IO if not all of it arrived (a full disk, a closed pipe). */
 enum status_code output_text(const struct text *text, struct status *error);
 
-/* As output_text; a reader who has gone away is no fault. For what stands elsewhere too, and where SIGPIPE is
+/* As output_text; a reader who has gone away is no fault. For results that are also in a file, and only if SIGPIPE is
  * ignored. */
 enum status_code output_offer(const struct text *text, struct status *error);
 
@@ -21,7 +21,7 @@ enum status_code output_offer(const struct text *text, struct status *error);
 struct text_drain output_drain(void);
 
 /* The same of lines for people: in a terminal those that are longer than it is wide are folded between words, below the
- * column in which their last part begins, or further left where a word would not fit there. One that is wider than the
+ * column in which their last part begins, or further left if a word would not fit there. One that is wider than the
  * terminal stays whole. */
 enum status_code output_lines(const struct text *text, struct status *error);
 
@@ -35,13 +35,13 @@ enum status_code output_json(const struct json *value, struct status *error);
  * Nothing for "". reason may be text from outside: what would move the cursor is left out. */
 void exit_reason_print(const char *command, enum exit_code exit_code, const char *reason);
 
-/* Columns of the terminal that stream is; where it is none: $COLUMNS, else 100. */
+/* Columns of the terminal behind stream. If it is no terminal: $COLUMNS, else 100. */
 int terminal_width(FILE *stream);
 
 /* Whether stdout is a terminal: somebody looks at it now. */
 bool output_is_terminal(void);
 
-/* The columns that a table should keep to: of the terminal that stdout is, INT_MAX where it is none. */
+/* The columns that a table should keep to: those of the terminal behind stdout, INT_MAX if it is no terminal. */
 int table_width(void);
 
 /* Whether colours and moving cursors may be used: a terminal, NO_COLOR not set, TERM not "dumb". */

@@ -11,8 +11,8 @@
 #include "harness/question/overhead.h"
 #include "harness/tape/gpu_table.h"
 
-/* As accelerate reads it, and what it cannot read as every other option: 123456, 123456B, 2TiB. What it would read as
- * bits is nobody's meaning. */
+/* Reads a size as accelerate does. Sizes that accelerate cannot read (123456, 123456B, 2TiB) are read as in every other
+ * option; those that it would read as bits are refused, because nobody means bits. */
 static enum status_code size_read(const char *text, int64_t *bytes, struct status *error)
 {
     int64_t accelerate_bytes = 0;

@@ -1,4 +1,4 @@
-/* Check of a device map: the words for what is wrong. What is wrong is found by harness/placement/device_map. */
+/* Check of a device map: the words for findings. harness/placement/device_map finds them. */
 #include "harness/cli/place_check.h"
 
 #include <string.h>

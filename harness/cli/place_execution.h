@@ -1,4 +1,4 @@
-/* Execution of assay place: what --run, --predict and --exact carry out, and what came of it. Printing:
+/* Execution of assay place: what --run, --predict and --exact carry out, and the outcome. Printing:
  * place_execution_print.c. */
 #ifndef ASSAY_CLI_PLACE_EXECUTION_H
 #define ASSAY_CLI_PLACE_EXECUTION_H
@@ -36,7 +36,7 @@ struct place_execution {
     struct placed_site site; /* runs */
 };
 
-/* Whether any of the three options is there. STATUS_INVALID where one of the case is, and none of them. */
+/* Whether any of the three options was given. STATUS_INVALID if an option of the case was given and none of them. */
 enum status_code place_execution_wanted(const struct arguments *arguments, bool *wanted, struct status *error);
 
 /* Plans, predicts and runs. The case stays open as long as the execution. On failure nothing is open. */
@@ -44,7 +44,7 @@ enum status_code place_execution_make(const struct arguments *arguments, const s
                                       struct place_execution *execution, struct status *error);
 void place_execution_release(struct place_execution *execution);
 
-/* Whether measured and predicted figures of every place and stage are the same. True where nothing was measured. */
+/* Whether measured and predicted figures of every place and stage are the same. True if nothing was measured. */
 bool place_trial_agrees(const struct place_execution *execution);
 
 /* What the command prints. */

@@ -5,7 +5,7 @@
 #include "harness/placement/plan_json.h"
 #include "models/config/family.h"
 
-/* Of a lane, the stages that ended: where memory ran out, what stands there is of an earlier pass. */
+/* Of a lane, the stages that ended: if memory ran out, what stands there is of an earlier pass. */
 static struct json *stages_json(const struct placed_outcome *outcome, int place)
 {
     struct json *object = json_object_new();

@@ -15,7 +15,7 @@ static enum status_code memory_refuse(struct status *error)
     return status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for the options");
 }
 
-/* ": did you mean A or B?", or the remedy where nobody can tell. */
+/* ": did you mean A or B?", or the remedy if nobody can tell. */
 static enum status_code name_refuse(struct status *error, const char *cause, const char *typed,
                                     const char *const *names, const char *remedy)
 {
@@ -135,7 +135,7 @@ static enum status_code specials_read(const struct arguments *arguments, struct 
 
 enum { CLASSES_MAXIMUM = 64 };
 
-/* A class that the model does not have changes nothing, in accelerate too: it is told of. */
+/* A class that the model does not have changes nothing, in accelerate too; a note names it. */
 static void class_check(struct place_case *place, const char *name)
 {
     const char *names[CLASSES_MAXIMUM + 1] = {NULL}, *near[NAMES_MEANT_MAXIMUM];

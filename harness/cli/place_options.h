@@ -1,4 +1,4 @@
-/* Options of assay place: the model, and what may go where. */
+/* Options of assay place: the model, and what may go to which device. */
 #ifndef ASSAY_CLI_PLACE_OPTIONS_H
 #define ASSAY_CLI_PLACE_OPTIONS_H
 
@@ -18,7 +18,7 @@ struct place_case {
     struct text notes; /* model_notes.h */
 };
 
-/* Reads operand 0 and the options of the command. On failure nothing is open. needs_budgets: STATUS_INVALID where
+/* Reads operand 0 and the options of the command. On failure nothing is open. needs_budgets: STATUS_INVALID if
  * neither --max-memory nor --on is given and no GPU is here. */
 enum status_code place_case_open(const struct arguments *arguments, bool needs_budgets, struct place_case *place,
                                  struct status *error);

@@ -92,7 +92,7 @@ static bool attendance_stops(void *context)
     return self->came;
 }
 
-/* What lies in the folder stays where all of it is there. */
+/* What lies in the folder stays if all of it is there. */
 static enum status_code site_lanes_run(struct placed_site *site, const struct placed_tape *placed,
                                        const struct placed_options *options, struct placed_outcome *outcome,
                                        struct status *error)

@@ -5,14 +5,14 @@
 #include "harness/cli/command.h"
 #include "harness/question/placed_lanes.h"
 
-/* What --run means where the first GPU that is used has this number (-1: none is used). *ground: the host for "--run
- * host", where none is here, or nothing is run. *target: the class of the GPU, where one is here and --for does not say
+/* What --run means if the first GPU of the map has this number (-1: the map uses none). *ground: the host for "--run
+ * host", if no GPU is here, or if nothing runs. *target: the class of the GPU, if one is here and --for does not say
  * another; else it is left. */
 enum status_code placed_gpu_look(const struct arguments *arguments, int gpu, enum placed_ground *ground,
                                  const char **target, struct status *error);
 
-/* Replays on lanes that are open, while nobody else measures on their GPUs; the host is everybody's. who: what others
- * are told. */
+/* Replays on lanes that are open, while nobody else measures on their GPUs; the host needs no lock. who: the name that
+ * others see. */
 enum status_code placed_lanes_run(const struct placed_tape *placed, const struct placed_lanes *lanes, const char *who,
                                   struct placed_outcome *outcome, struct status *error);
 
@@ -20,8 +20,7 @@ enum status_code placed_lanes_run(const struct placed_tape *placed, const struct
 struct placed_site {
     const char *who; /* as above */
     enum placed_ground ground;
-    const char
-        *offload_folder; /* stays, where the load comes to its end; NULL: a temporary one, where there is a disk */
+    const char *offload_folder; /* stays, if the load comes to its end; NULL: a temporary one, if there is a disk */
     /* What is left of it: */
     struct placed_lanes lanes; /* closed; what they were called */
     struct offload_totals offloaded;

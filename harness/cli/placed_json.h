@@ -7,7 +7,7 @@
 
 struct json *bytes_or_null_json(int64_t bytes); /* null below 0 */
 struct json *placed_stage_json(const struct replay_stage *stage);
-/* {"device", "stage", "tensor", "wanted_bytes", ...}; null where it ran through. */
+/* {"device", "stage", "tensor", "wanted_bytes", ...}; null if it ran through. */
 struct json *placed_refusal_json(const struct placed_tape *placed, const struct placed_outcome *outcome);
 /* [{"from", "to", "count", "bytes", "seconds"}, ...]; runs false: nothing took time. */
 struct json *placed_copies_json(const struct placed_tape *placed, const struct placed_result *result, bool runs);

@@ -55,16 +55,16 @@ void question_case_close(struct question_case *question);
 /* Notes that the case, as it stands now, has longer sequences than the model was made for (positions_note_give). */
 void question_positions_note(const struct arguments *arguments, struct question_case *question);
 
-/* STATUS_INVALID where neither --on nor --memory was given. */
+/* STATUS_INVALID if neither --on nor --memory was given. */
 enum status_code question_case_needs_memory(const struct arguments *arguments, const struct question_case *question,
                                             struct status *error);
 
-/* What segments may take: the memory less the most that context and libraries take of it; 0 where no device is
+/* What segments may take: the memory less the most that context and libraries take of it; 0 if no device is
  * named. */
 int64_t question_segment_bytes(const struct question_case *question);
 
-/* "up to 937.00 MiB taken off for context and libraries, published for other GPUs", or that nothing was, and what
- * would: it belongs in the line of an answer, which is another one with it. */
+/* "up to 937.00 MiB taken off for context and libraries, published for other GPUs", or that nothing is, and which
+ * option does that. It belongs into the line of an answer, because the answer depends on it. */
 void question_taken_words(const struct question_case *question, struct text *text);
 
 /* "gpt2/train/..., predicted for sm_90", a line. */
@@ -77,8 +77,8 @@ void question_bound_line(const struct question_case *question, struct text *text
 /* Lines for people: the memory and what it loses to the overhead. */
 void question_memory_lines(const struct question_case *question, struct text *text);
 
-/* Sets "id", "case", "target", "precision", "notes", "device" and, where one was given, "memory_bytes" and "overhead".
- * False where memory ran out. */
+/* Sets "id", "case", "target", "precision", "notes", "device" and, if one was given, "memory_bytes" and "overhead".
+ * False if memory ran out. */
 bool question_case_set(const struct question_case *question, struct json *document);
 
 /* One line: a label, a size for people, and its bytes. */

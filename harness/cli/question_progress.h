@@ -12,7 +12,7 @@ struct question_progress {
     double last_seconds;  /* when it was written */
 };
 
-/* Writes the line anew, cut to the terminal's width. Nothing where standard error is no terminal or
+/* Writes the line anew, cut to the terminal's width. Nothing if standard error is no terminal or
  * TERM is "dumb". */
 __attribute__((format(printf, 2, 3))) void question_progress_show(struct question_progress *progress,
                                                                   const char *format, ...);

@@ -25,7 +25,7 @@ const char *report_plot_folder(struct arena *arena, const char *path)
     return slash == NULL ? "plots" : arena_format(arena, "%.*s/plots", (int)(slash - path), path);
 }
 
-/* The folder of a file, links resolved; released by free. NULL where there is none. */
+/* The folder of a file, links resolved; released by free. NULL if there is none. */
 static char *folder_resolve(const char *path)
 {
     struct arena arena = {0};

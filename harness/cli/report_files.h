@@ -1,9 +1,9 @@
 /* Report files: what `run` and `report` leave on disk beside the records, and nowhere else.
  *
  *   DIR/report.html, DIR/report.md      `run` alone
- *   DIR/plots/NAME.tsv .gp .svg .png    `run`, and `report` where its own output lies in DIR
+ *   DIR/plots/NAME.tsv .gp .svg .png    `run`, and `report` if its own output lies in DIR
  *
- * Where the output of `report` lies elsewhere, or is standard output, nothing in DIR changes. Each file is replaced
+ * If the output of `report` lies elsewhere, or is standard output, nothing in DIR changes. Each file is replaced
  * whole or stays; none is removed (harness/report/plot_set.h). */
 #ifndef ASSAY_CLI_REPORT_FILES_H
 #define ASSAY_CLI_REPORT_FILES_H
@@ -19,13 +19,13 @@ const char *report_plot_folder(struct arena *arena, const char *path);
 bool report_output_is_beside(const char *output, const char *path);
 
 /* folder as seen from the page output (NULL: standard output), for links: "plots" for DIR/report.html and DIR/plots,
- * else the whole path. NULL where folder is. */
+ * else the whole path. NULL if folder is. */
 const char *report_plot_link(struct arena *arena, const char *output, const char *folder);
 
 /* Draws the plots into place->set, with the scripts that come with the program. */
 enum status_code report_draw(const struct report *report, struct plot_place *place, struct status *error);
 
-/* STATUS_IO with the remedy where report_write could not replace what is in folder now: said before anything is
+/* STATUS_IO with the remedy if report_write could not replace what is in folder now: said before anything is
  * measured. */
 enum status_code report_write_check(const char *folder, struct status *error);
 

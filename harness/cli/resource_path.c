@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Cuts the last name off and returns it; NULL where the path has none. */
+/* Cuts the last name off and returns it; NULL if the path has none. */
 static const char *last_name_cut(char *path)
 {
     char *slash = strrchr(path, '/');
@@ -26,7 +26,7 @@ static bool is_name(const char *name, const char *expected)
     return name != NULL && strcmp(name, expected) == 0;
 }
 
-/* The repository whose build folder, or a variant's below it, the executable lies in; NULL where it lies elsewhere: the
+/* The repository whose build folder, or a variant's below it, the executable lies in; NULL if it lies elsewhere: the
  * folder above another one, /tmp say, may be anybody's. */
 static const char *repository_of(char *executable_folder)
 {
@@ -37,8 +37,8 @@ static const char *repository_of(char *executable_folder)
     return is_name(name, "build") ? executable_folder : NULL;
 }
 
-/* NAME in the repository: by its short name where the repository is the current folder, so that records and messages
- * do not tell where it lies. NULL where the host has no memory. */
+/* NAME in the repository: by its short name if the repository is the current folder, so that records and messages
+ * do not tell where it lies. NULL if the host has no memory. */
 static const char *repository_path(struct arena *arena, const char *repository, const char *name)
 {
     struct stat there, here;

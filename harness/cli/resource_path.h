@@ -5,13 +5,13 @@
 #include "harness/base/arena.h"
 
 /* NAME in the repository whose build/ or build/VARIANT/ the executable lies in, else in ../share/assay beside the
- * executable, else in the folder that it was configured to be installed to; where ASSAY_DATA_DIR is set, in that folder
+ * executable, else in the folder that it was configured to be installed to; if ASSAY_DATA_DIR is set, in that folder
  * alone. The current folder is never looked into: a folder that somebody sent may have a plots/ of its own, whose
- * scripts gnuplot would run. Where none is there: the first that was looked for. NULL where the host has no memory. */
+ * scripts gnuplot would run. If none is there: the first that was looked for. NULL if the host has no memory. */
 const char *resource_path(struct arena *arena, const char *name);
 
-/* The file of a suite that was named on the command line: "suites/quick.yaml" is a resource where the current folder
- * does not have it, any other name is the user's own file. NULL where the host has no memory. */
+/* The file of a suite that was named on the command line: "suites/quick.yaml" is a resource if the current folder
+ * does not have it, any other name is the user's own file. NULL if the host has no memory. */
 const char *suite_path(struct arena *arena, const char *name);
 
 #endif

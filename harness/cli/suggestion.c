@@ -1,5 +1,5 @@
-/* Suggestion: two tables of words from other tools. They suggest and do not replace: a script has one spelling of an
- * option. */
+/* Suggestion: two tables of words from other tools. They suggest an option and do not accept the word, so that scripts
+ * have one spelling of it. */
 #include "harness/cli/suggestion.h"
 
 #include <stddef.h>

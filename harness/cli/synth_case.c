@@ -1,5 +1,5 @@
-/* Options of assay synth. Headers of a model file that is there say its precision alone: shapes are those of the
- * configuration, which stands beside what is written. */
+/* Options of assay synth. The headers of a model file say only its precision: the shapes are those of the
+ * configuration, which is written beside the tensors. */
 #include "harness/cli/synth_case.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Weights JSON: complete where the text is cut. */
+/* Weights JSON: complete, although the text for people is cut. */
 #include "harness/cli/weights_json.h"
 
 #include "harness/cli/model_notes.h"

@@ -7,14 +7,14 @@
 #include "models/find/model.h"
 
 struct weights {
-    struct model model; /* config and check: where is_compared */
+    struct model model; /* config and check: if is_compared */
     bool is_compared;
     struct status uncompared; /* why not */
     struct checkpoint_groups by_type, by_module;
     struct text notes; /* model_notes.h: about keys of the configuration */
 };
 
-/* NULL where memory ran out. */
+/* NULL if memory ran out. */
 struct json *weights_json(const struct weights *weights);
 
 /* A list of {KEY: name, "tensor_count", "element_count", "bytes"}. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* As PyTorch 2.11 words them, cut where they go on. A host that promises more than it has (the usual overcommitting of
- * Linux) refuses nobody: the kernel kills the process that touches it. */
+ * Linux) refuses no request: the kernel kills the process that touches the memory. */
 static const struct batch_exception exceptions[REFUSAL_SOURCE_COUNT] = {
     [REFUSAL_SEGMENT] = {"torch.OutOfMemoryError",
                          "CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total ",

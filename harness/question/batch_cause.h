@@ -13,7 +13,7 @@
 #include "harness/base/json.h"
 #include "harness/device/refusal.h"
 
-/* What PyTorch does where a source has no memory left. */
+/* What PyTorch does when a source has no memory left. */
 struct batch_exception {
     const char *type;   /* "torch.OutOfMemoryError", "MemoryError"; NULL: the process is killed, and nobody can ask */
     const char *text;   /* its argument; a size or a device in it stands for any. NULL: it has none */
@@ -41,7 +41,7 @@ struct batch_cause {
     enum refusal_source source;
     bool accelerate_reduces;        /* as above, of what PyTorch raises */
     const char *stage, *label;      /* what asked, and when; NULL: not known, or neither tensor nor operation */
-    int64_t wanted_bytes;           /* -1: who asked does not say how much */
+    int64_t wanted_bytes;           /* -1: the one that asked does not say how much */
     int64_t held_bytes, free_bytes; /* -1: not known */
 };
 
@@ -49,7 +49,7 @@ struct batch_cause {
 struct batch_cause batch_cause_read(const struct json *line);
 
 /* {"source", "stage", "label", "wanted_bytes", "held_bytes", "free_bytes", "text", "accelerate": {"type", "text",
- * "reduces"}}; null for what is not known, and for BATCH_OUTCOME_OK. NULL where memory ran out. */
+ * "reduces"}}; null for what is not known, and for BATCH_OUTCOME_OK. NULL if memory ran out. */
 struct json *batch_cause_json(const struct batch_cause *cause);
 
 #endif

@@ -1,4 +1,4 @@
-/* Batch run: a series of tries (batch_series.h) carried out at once, by somebody who really tries each batch. */
+/* Batch run: a series of tries (batch_series.h) carried out at once, by a runner that really tries each batch. */
 #ifndef ASSAY_QUESTION_BATCH_RUN_H
 #define ASSAY_QUESTION_BATCH_RUN_H
 

@@ -1,4 +1,4 @@
-/* Batch search: arithmetic on batches. What refuses memory, and what a batch is for, is not known here. */
+/* Batch search: arithmetic on batches. It does not know what refuses memory, or what a batch is for. */
 #include "harness/question/batch_search.h"
 
 #include "harness/case/workload.h"
@@ -21,7 +21,7 @@ static int64_t smaller(enum batch_policy policy, int64_t batch)
     return policy == BATCH_HALVE ? batch / 2 : (int64_t)((double)batch * 0.9);
 }
 
-/* The hint, where it lies above what was found and has not been tried. */
+/* The hint, if it lies above what was found and has not been tried. */
 static int64_t hint_take(struct batch_search *search)
 {
     bool is_new = search->hint > search->found && search->hint != search->refused && !search->hint_is_tried;

@@ -1,13 +1,13 @@
-/* Batch search: which batch is tried next, and with which the search ends. It tries nothing itself: whoever does tells
- * it how each try ended.
+/* Batch search: which batch is tried next, and with which the search ends. It tries nothing itself: its caller does,
+ * and says how each try ended.
  *
- * BATCH_HALVE and BATCH_NINE_TENTHS are accelerate's find_executable_batch_size, up to v1.8 and since v1.9: they begin
- * at `start`, make the batch smaller while memory is refused and end with the first that runs, so that what they find
- * is seldom the largest, and never more than `start`. At 0 they give up.
+ * BATCH_HALVE and BATCH_NINE_TENTHS are accelerate's find_executable_batch_size, up to v1.8 and since v1.9: they
+ * begin at `start`, make the batch smaller while memory is refused and end with the first that runs, so that what they
+ * find is seldom the largest, and never more than `start`. At 0 they give up.
  *
- * BATCH_BISECT finds the largest. From `start` the batch is doubled while it runs, or halved while it is refused; what
- * lies between is cut in the middle until a batch runs and the next one does not. Memory need not grow with the batch
- * (limit.h), so one that is larger may still run: where a replay says so of one (`hint`), it is tried too, and the
+ * BATCH_BISECT finds the largest. From `start` the batch is doubled while it runs, or halved while it is refused;
+ * what lies between is cut in the middle until a batch runs and the next one does not. Memory need not grow with the
+ * batch (limit.h), so a larger batch may still run. If a replay says that one does (`hint`), it is tried too, and the
  * search goes on above it. */
 #ifndef ASSAY_QUESTION_BATCH_SEARCH_H
 #define ASSAY_QUESTION_BATCH_SEARCH_H
@@ -28,7 +28,7 @@ extern const char *const batch_zero_text;
 
 struct batch_search {
     enum batch_policy policy;
-    int64_t batch; /* to be tried now; 0: the search has ended */
+    int64_t batch; /* the batch to try now; 0: the search has ended */
     int64_t found; /* the largest that ran so far, of the two policies of accelerate the only one; 0: none */
     int64_t hint;  /* a batch that a replay says runs; 0: none. May be set at any time */
     /* Internal. */

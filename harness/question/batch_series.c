@@ -1,4 +1,4 @@
-/* Batch series: which try is next, and what those that were made come to. How a batch is tried is not known here. */
+/* Batch series: which try is next, and what the tries so far come to. It does not know how a batch is tried. */
 #include "harness/question/batch_series.h"
 
 #include <stdlib.h>
@@ -105,7 +105,7 @@ struct batch_series batch_series_begin(const struct batch_request *request, stru
                                  .result = {.policy = request->policy}};
 }
 
-/* So many tries of a batch there are; those that another policy has made count. */
+/* How many tries of a batch there are, with those that another policy has made. */
 static int tries_of(const struct batch_record *record, int64_t batch)
 {
     int count = 0;

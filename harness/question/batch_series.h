@@ -1,10 +1,10 @@
-/* Batch series: a search (batch_search.h) and what its tries came to. A state machine: it names the batch that is tried
- * next, and whoever can try hands the case line over. Keeps every try, and compares policies: a batch that one of them
- * has tried is not tried again for the next.
+/* Batch series: a search (batch_search.h) and what its tries came to. A state machine: it names the batch to try next,
+ * and the caller tries it and hands over the case line. Keeps every try, and compares policies: a batch that one of
+ * them has tried is not tried again for the next.
  *
- * A try that ran out of memory makes the batch smaller, whatever had no more. With as_accelerate one that accelerate
- * does not recognise (batch_cause.h) ends the search instead, as it does there. A try that failed for another reason
- * ends it always: a smaller batch is no remedy for it. */
+ * A try that ran out of memory makes the batch smaller, whatever ran out. With as_accelerate, a try whose error
+ * accelerate does not recognise (batch_cause.h) ends the search, as it does there. A try that failed for another reason
+ * always ends it, because a smaller batch is no remedy. */
 #ifndef ASSAY_QUESTION_BATCH_SERIES_H
 #define ASSAY_QUESTION_BATCH_SERIES_H
 
@@ -38,7 +38,7 @@ const char *batch_end_name(enum batch_end end); /* "found", "zero", "raised", ..
 struct batch_result {
     enum batch_policy policy;
     enum batch_end end;
-    int64_t found; /* also where a later try failed; 0: none */
+    int64_t found; /* also if a later try failed; 0: none */
     int *tries;    /* of the record, in the order of the policy, repetitions not among them */
     int try_count;
     size_t try_room;

@@ -18,11 +18,11 @@ struct chain_question {
     int budget_count;
 };
 
-/* STATUS_INVALID where a model cannot run in a chain, with the reason. Released by placed_tape_release. */
+/* STATUS_INVALID if a model cannot run in a chain, with the reason. Released by placed_tape_release. */
 enum status_code chain_tape_build(const struct chain_question *question, struct placed_tape *placed,
                                   struct status *error);
 
-/* The highest of the GPU's figures over the passes of the second turn; false where it did not end. */
+/* The highest of the GPU's figures over the passes of the second turn; false if it did not end. */
 bool chain_peak(const struct placed_tape *placed, const struct placed_outcome *outcome, struct replay_stage *peak);
 
 /* Which model ran, or came, when memory was refused, counted from 0; -1: none, it was in the load or in what they are

@@ -114,8 +114,8 @@ static enum status_code count_search(const struct estimate_input *input, int64_t
     return code;
 }
 
-/* Reserved less requested bytes where memory is scarce: the case with some 1/64 more than its tensors, then with 1/32,
- * until it runs. With what it reserves without a bound it does. */
+/* Reserved less requested bytes if memory is scarce: replays the case with 1/64 more than its tensors, then with 1/32
+ * more, and so on, until it runs. It runs at the latest with what it reserves without a bound. */
 static enum status_code slack_find(const struct estimate_input *input, const struct replay_result *single,
                                    int64_t *slack_bytes, struct status *error)
 {

@@ -1,12 +1,12 @@
-/* Device count: on how many devices a case fits that does not fit one, by formula. The devices divide weights,
+/* Device count: on how many devices a case would fit that does not fit on one, by formula. The devices divide weights,
  * gradients and the optimizer's states among them, as PyTorch's FSDP2 does (estimator `shares`); each runs the batch of
  * the case.
  *
  *     bytes of a device = undivided + states / N + gathered + slack
  *
  * undivided: the most that all other tensors take together at any moment of the case on one device; states / N and
- * gathered: of the estimator; slack: reserved less requested bytes at the peak of the case on one device that
- * has hardly more than its tensors need, so that what is only cached has been given back. The undivided tensors and the
+ * gathered: of the estimator; slack: reserved less requested bytes at the peak of the case on one device that has
+ * hardly more than its tensors need, so that what is only cached has been given back. The undivided tensors and the
  * states need not have their highest moment together, so this is rather too many than too few devices. What
  * communication takes, and how its buffers change the segments, is left out. */
 #ifndef ASSAY_QUESTION_DEVICE_COUNT_H
@@ -21,7 +21,7 @@ struct device_count {
     bool has_rule; /* false: shares does not apply to the case */
     bool found;    /* false: not even on DEVICE_COUNT_MAXIMUM devices */
     int64_t count;
-    int64_t bytes; /* of a device, for that count; where none is found for the most of them */
+    int64_t bytes; /* of a device, for that count; if none is found for the most of them */
     int64_t undivided_bytes, states_bytes, gathered_bytes, slack_bytes; /* of which */
 };
 

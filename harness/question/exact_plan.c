@@ -124,7 +124,7 @@ static int middle_find(const struct search *search, int low, int high)
     return low;
 }
 
-/* The longest run of pieces for one GPU: those behind it, up to end, are on the one that stands in, and the rest is
+/* The longest run of pieces for one GPU. The pieces behind it, up to end, are on the stand-in GPU, and the rest is
  * offloaded. */
 static enum status_code cut_find(struct search *search, int gpu, int end, struct status *error)
 {
@@ -146,7 +146,7 @@ static enum status_code cut_find(struct search *search, int gpu, int end, struct
     return STATUS_OK;
 }
 
-/* How many pieces the GPUs take, where those from end on are offloaded. */
+/* How many pieces the GPUs take, if the pieces from end on are offloaded. */
 static enum status_code gpus_fill(struct search *search, int end, int *taken, struct status *error)
 {
     *taken = 0;
@@ -162,7 +162,7 @@ static enum status_code gpus_fill(struct search *search, int end, int *taken, st
 
 /* -- host and disk */
 
-/* From which piece on the disk has them. The GPUs have those before `first`. */
+/* The first piece that the disk has. The GPUs have those before `first`. */
 static enum status_code host_fill(struct search *search, int first, int *end, struct status *error)
 {
     const struct placement_device cpu = {.kind = PLACEMENT_CPU};

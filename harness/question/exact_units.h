@@ -1,7 +1,8 @@
 /* Exact units: a model cut into the pieces that a plan may give to different devices. Internal to harness/question.
  *
  * A piece is a module that is never split or has no children, or a tensor that belongs to a module between; in the
- * order in which the model registers them. What shares a tensor with an earlier piece belongs to that piece. */
+ * order in which the model registers them. A module or tensor that shares a tensor with an earlier piece belongs to
+ * that piece. */
 #ifndef ASSAY_QUESTION_EXACT_UNITS_H
 #define ASSAY_QUESTION_EXACT_UNITS_H
 

@@ -1,4 +1,4 @@
-/* Explain: every byte that a device holds when a case needs the most, down to module, tensor and the rule that put it
+/* Explain: every byte that a device holds when a case needs the most: its module, its tensor, and the rule that put it
  * there.
  *
  * The moment is that of harness/replay/moment.h, and all lines add up to its reserved bytes: the tensors' requested
@@ -18,7 +18,7 @@ struct explain_row {
     const char *tensor; /* "weight", "LAYERNORM", "cuBLAS workspace" */
     const char
         *rule; /* "parameter, 768*3072*4 bytes", "exp_avg, ...", "kept for the backward of linear, its input, ..." */
-    const char *dtype; /* "float32"; "unknown" where no operation looks at it as a whole */
+    const char *dtype; /* "float32"; "unknown" if no operation looks at it as a whole */
     enum category category;
     enum stage taken_in;
     int64_t bytes; /* requested */
@@ -32,13 +32,13 @@ struct explanation {
     const char *wanted; /* the tensor that was refused (moment.is_refused); NULL: none was */
 };
 
-/* stage: STAGE_COUNT for the highest of all. Within input->memory_bytes, where that is not 0, as moment_find_bounded
+/* stage: STAGE_COUNT for the highest of all. Within input->memory_bytes, if that is not 0, as moment_find_bounded
  * has it. Errors of workload_tape and moment_find_bounded. Released with explanation_release. */
 enum status_code explain_find(const struct estimate_input *input, enum stage stage, struct explanation *explanation,
                               struct status *error);
 void explanation_release(struct explanation *explanation);
 
-/* What the rows are put together by. */
+/* The property by which rows are put together. */
 enum explain_by { EXPLAIN_TENSOR, EXPLAIN_MODULE, EXPLAIN_CATEGORY, EXPLAIN_STAGE, EXPLAIN_DTYPE, EXPLAIN_BY_COUNT };
 
 const char *explain_by_name(enum explain_by by); /* "tensor", "module", ... */
@@ -62,7 +62,7 @@ void explain_folded(const struct explanation *explanation, struct text *text);
 
 /* {"stage", "reserved_bytes", "allocated_bytes", "requested_bytes", "refusal" (null, or of fit's), "allocator":
  * {"rounding_bytes", "unsplit_remainder_bytes", "fragment_bytes", "free_segment_bytes"}, "tensors": [{"module",
- * "tensor", "rule", "category", "dtype", "stage", "bytes"}]}; NULL where memory ran out. */
+ * "tensor", "rule", "category", "dtype", "stage", "bytes"}]}; NULL if memory ran out. */
 struct json *explain_to_json(const struct explanation *explanation);
 
 #endif

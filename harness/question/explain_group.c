@@ -28,7 +28,7 @@ static void allocator_rows(const struct moment *moment, struct allocator_row row
     rows[3] = (struct allocator_row){"free segments", moment->free_segment_bytes};
 }
 
-/* The path with '*' for each part that is a number; as it is where numbers tell. */
+/* The path with '*' for each part that is a number; as it is if numbers tell. */
 static void path_append(struct text *text, const char *path, bool numbers)
 {
     while (*path != '\0') {
@@ -192,7 +192,7 @@ static struct json *allocator_json(const struct moment *moment)
     return json_made(object, made);
 }
 
-/* null where everything fits, or there is no bound. */
+/* null if everything fits, or there is no bound. */
 static struct json *refusal_json(const struct explanation *explanation)
 {
     const struct moment *moment = &explanation->moment;

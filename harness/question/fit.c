@@ -13,7 +13,8 @@ bool fit_gives_back(const struct fit *fit)
     return trial->fits && trial->bounded.reserved_bytes_peak < trial->unbounded.reserved_bytes_peak;
 }
 
-/* Tensors that do not fit are missing whatever the allocator does; else what was missing when a segment was refused. */
+/* If the tensors alone do not fit: what they lack, whatever the allocator does. Else what was missing when a segment
+ * was refused. */
 static int64_t needed_bytes(const struct trial *trial, struct fit *fit)
 {
     int64_t tensors_bytes = trial->unbounded.requested_bytes_peak;

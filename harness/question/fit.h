@@ -1,8 +1,7 @@
 /* Fit: does a case fit a device, and with what margin?
  *
- * Decided by segments, not by tensors, on a replay that is bounded to what the device has left besides its overhead.
- * Where the overhead is a range, a case may fit with its least and not with its most: then nobody can say without
- * measuring. */
+ * Segments decide, not tensors, in a replay that is bounded to what the overhead leaves of the device. If the
+ * overhead is a range, a case may fit with its least and not with its most: then only a measurement can tell. */
 #ifndef ASSAY_QUESTION_FIT_H
 #define ASSAY_QUESTION_FIT_H
 
@@ -15,16 +14,16 @@ struct fit {
     enum fit_verdict verdict;
     int64_t memory_bytes;
     struct overhead overhead;
-    struct trial trial; /* with the most overhead; where the verdict is FIT_NO, with the least */
-    struct trial least; /* where the verdict is not FIT_YES: with the least overhead */
-    /* What is left with the most and with the least overhead: memory - overhead - what is needed. Where it runs, that
-     * is the reserved bytes at the peak of the bounded replay, in which cached segments are given back. Where it does
+    struct trial trial; /* with the most overhead; if the verdict is FIT_NO, with the least */
+    struct trial least; /* if the verdict is not FIT_YES: with the least overhead */
+    /* What is left with the most and with the least overhead: memory - overhead - what is needed. If it runs, that
+     * is the reserved bytes at the peak of the bounded replay, in which cached segments are given back. If it does
      * not: the requested bytes at the peak, or the refused segment and what was held then, whichever is more. Never
      * what an allocator without a bound would hoard. Negative: so much is missing. */
     int64_t margin_low_bytes, margin_high_bytes;
-    bool missing_is_exact; /* what is missing is all that is: no more is reserved without a bound */
-    bool missing_is_least; /* what is missing is missing for the tensors alone, whatever the allocator does */
-    /* Where fit_gives_back: the same less the allocated bytes at the peak alone; the rest is cache. */
+    bool missing_is_exact; /* the figure is exact: no more is reserved without a bound */
+    bool missing_is_least; /* the tensors alone lack that much, whatever the allocator does */
+    /* If fit_gives_back: the same less the allocated bytes at the peak alone; the rest is cache. */
     int64_t left_low_bytes, left_high_bytes;
 };
 
@@ -33,8 +32,8 @@ struct fit {
 enum status_code fit_find(const struct estimate_input *input, int64_t memory_bytes, const struct overhead *overhead,
                           struct fit *fit, struct status *error);
 
-/* Whether it runs, with the least overhead at least, because cached segments are given back: those fill whatever memory
- * there is, so that the margins say little. */
+/* Whether the case runs (at least with the least overhead) because cached segments are given back. These fill whatever
+ * memory there is, so that the margins say little. */
 bool fit_gives_back(const struct fit *fit);
 
 const char *fit_verdict_name(enum fit_verdict verdict); /* "no", "yes", "undecided" */

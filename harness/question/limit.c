@@ -8,8 +8,8 @@
 
 static const int64_t size_beyond = INT64_C(1) << 40;
 
-/* Of more new tokens only what the bound does is replayed, and what the next size needs without one: a replay takes
- * seconds, and tensors exceed the memory only some thousand tokens further up. */
+/* For new tokens beyond the limit, only the next size is replayed, with the bound and without: a replay takes seconds,
+ * and tensors exceed the memory only some thousand tokens further up. */
 enum { LONG_TOKENS = 4096 };
 
 enum outcome { OUTCOME_FITS, OUTCOME_REFUSED, OUTCOME_ABSENT };
@@ -26,7 +26,7 @@ struct search {
     const struct estimate_input *input;
     enum case_field field;
     int64_t memory_bytes;
-    int64_t maximum; /* size_beyond, where nothing bounds it */
+    int64_t maximum; /* size_beyond, if nothing bounds it */
     const struct look_observer *observer;
     bool begins_only; /* sizes are judged by their beginning */
     int count, whole_count;
@@ -173,7 +173,7 @@ static bool point_excludes(const struct search *search, const struct point *poin
 }
 
 /* high is the size above low. Those further up are looked at until one excludes all above it, or enough in a row are
- * refused; where one runs, it is low. */
+ * refused; if one runs, it is low. */
 static enum status_code neighbours_look(struct search *search, struct point *low, struct point *high,
                                         struct limit *limit, struct status *error)
 {
@@ -201,7 +201,7 @@ static enum status_code neighbours_look(struct search *search, struct point *low
     return STATUS_OK;
 }
 
-/* What the size above needs without a bound, where that was not looked at. */
+/* What the size above needs without a bound, if that was not looked at. */
 static enum status_code unbounded_find(struct search *search, struct point *high, struct status *error)
 {
     struct point point;
@@ -232,7 +232,7 @@ static enum status_code tokens_look(struct search *search, int64_t size, struct 
 }
 
 /* All tokens that there may be, once, with the bound. Brings low and high together: the token that is refused is the
- * first that does not fit, and what was refused then is what is refused without those behind it. Where it does not come
+ * first that does not fit, and what was refused then is what is refused without those behind it. If it does not come
  * out so, they stay as they are. */
 static enum status_code tokens_pass(struct search *search, struct point *low, struct point *high, struct status *error)
 {
@@ -264,7 +264,7 @@ static enum status_code tokens_pass(struct search *search, struct point *low, st
 }
 
 /* A static cache is taken whole at the first pass, so what does not fit is mostly refused there: the search asks for
- * beginnings alone. The size that it finds is then run to its end; where that is refused, it is what the search goes on
+ * beginnings alone. The size that it finds is then run to its end; if that is refused, it is what the search goes on
  * below of. */
 static enum status_code static_cache_look(struct search *search, struct point *low, struct point *high,
                                           struct status *error)

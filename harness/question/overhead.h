@@ -1,7 +1,7 @@
-/* Overhead: what a device's memory loses before a tensor is there, and beside the tensors: the context, libraries,
+/* Overhead: what a device's memory loses before the first tensor, and beside the tensors: the context, libraries,
  * kernels.
  *
- * Known where somebody calibrated the device (assay calibrate) or the caller says it. Otherwise it is a range that was
+ * Known if somebody calibrated the device (assay calibrate) or the caller says it. Otherwise it is a range that was
  * published for other GPUs, never 0:
  *   least  256 MiB: a bare context on an RTX 3090, PyTorch 2.7.1 (invoke-ai/InvokeAI#9413)
  *   most   616 MiB: a process with PyTorch's libraries (LMCache/LMCache#4019), and 321 MiB that the driver keeps of
@@ -29,7 +29,7 @@ struct overhead {
     int64_t low_bytes, high_bytes; /* equal unless OVERHEAD_PUBLISHED */
 };
 
-/* Context and growth of the mode, medians. OVERHEAD_PUBLISHED where constants is NULL or did not calibrate the mode. */
+/* Context and growth of the mode, medians. OVERHEAD_PUBLISHED if constants is NULL or did not calibrate the mode. */
 struct overhead overhead_of_device(const struct constants *constants, enum mode mode);
 
 /* Where the figures are from, for people: "published for other GPUs: ..."; static. */
@@ -39,7 +39,7 @@ const char *overhead_source(const struct overhead *overhead);
 int64_t overhead_rest(int64_t memory_bytes, int64_t overhead_bytes);
 
 /* {"low_bytes": ..., "high_bytes": ..., "source": "none" | "given" | "measured" | "published"}; the bytes are null for
- * none. NULL where memory ran out. */
+ * none. NULL if memory ran out. */
 struct json *overhead_to_json(const struct overhead *overhead);
 
 #endif

@@ -14,7 +14,7 @@ struct place_request {
 };
 
 /* question: config, skeleton, workload, target and gpu_memory_bytes are read; without a place everything is on GPU 0.
- * STATUS_INVALID where the text says nothing; STATUS_OVERFLOW where a budget is more than can be planned for. */
+ * STATUS_INVALID if the text says nothing; STATUS_OVERFLOW if a budget is more than can be planned for. */
 enum status_code place_request_make(const struct placed_question *question, struct place_request *made,
                                     struct status *error);
 

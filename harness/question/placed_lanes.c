@@ -12,7 +12,7 @@
 
 /* -- the disk */
 
-/* A disk that is full is told with what helps against it. */
+/* The error of a full disk names the remedy. */
 static enum status_code disk_write(void *context, const struct stored_tensor *tensor, const void *bytes,
                                    struct status *error)
 {

@@ -1,6 +1,6 @@
 /* Placed lanes: devices for the places of a placed tape, each bounded by its budget.
  *
- * A GPU of the map is cuda:N, or the host's memory with the caching allocator where the host stands for the GPUs. The
+ * A GPU of the map is cuda:N, or the host's memory with the caching allocator if the host stands for the GPUs. The
  * cpu is the host's memory with the plain allocator, the disk an offload folder of accelerate: one that is named, or a
  * temporary one, $TMPDIR/assay-offload-XXXXXX, that goes with the lanes. On meta all of them are meta, and
  * nothing is kept. */
@@ -27,9 +27,9 @@ struct placed_lanes {
     bool is_temporary;     /* the folder */
 };
 
-/* The placed tape outlives the lanes. folder: for what goes to the disk; what it has of other weights is an error when
- * it would be written over. NULL: a temporary one. Errors of device_open, with the place's name, and of
- * offload_store_open. On failure nothing is open, and lanes->count says which place did not open. */
+/* The placed tape outlives the lanes. folder: for what goes to the disk; it is an error if other weights in it would be
+ * overwritten. NULL: a temporary one. Errors of device_open, with the place's name, and of offload_store_open. On
+ * failure nothing is open, and lanes->count says which place did not open. */
 enum status_code placed_lanes_open_in(const struct placed_tape *placed, enum placed_ground ground, const char *folder,
                                       struct placed_lanes *lanes, struct status *error);
 /* With a temporary folder. */

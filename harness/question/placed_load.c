@@ -1,5 +1,5 @@
-/* Placed load: a load and a replay on the same lanes. What goes where is load_plan.c's and the tape's; both follow one
- * map. */
+/* Placed load: a load and a replay on the same lanes. load_plan.c and the tape decide what goes to which place; both
+ * follow one map. */
 #include "harness/question/placed_load.h"
 
 #include <stdio.h>
@@ -173,7 +173,7 @@ static enum status_code run_measured(const struct placed_load *load, const struc
     if (code != STATUS_OK) {
         return code;
     }
-    int full_place = -1; /* what is on its way to the disk has no lane: it is the host that has no memory for it */
+    int full_place = -1; /* a tensor on its way to the disk has no lane: the host has no memory for it */
     struct load_watch own_watch = watch != NULL ? *watch : (struct load_watch){.stops = NULL};
     own_watch.full_place = &full_place;
     struct growth growth = growth_begin(lanes->lanes[host].device);

@@ -1,4 +1,5 @@
-/* Placed load: a checkpoint loaded by a device map, and then run where it lies: load_checkpoint_and_dispatch.
+/* Placed load: a checkpoint that is loaded by a device map and then run on the same devices:
+ * load_checkpoint_and_dispatch.
  *
  * The weights are loaded by harness/load, in its order, into the lanes of a placed tape; that tape's load then takes
  * them over as they lie, makes what no checkpoint has (buffers that are not stored), and runs its passes. So a GPU
@@ -15,7 +16,7 @@ struct placed_load {
     const struct placed_tape *placed;
     const struct load_plan *plan;
     const struct load_files *files;          /* of a run */
-    const struct replay_observer *observers; /* by place; NULL: nobody is told of stages */
+    const struct replay_observer *observers; /* by place; NULL: nobody watches the stages */
 };
 
 struct placed_load_outcome {
@@ -26,7 +27,7 @@ struct placed_load_outcome {
     int64_t load_grown_bytes, run_grown_bytes; /* more than before, at most */
 };
 
-/* STATUS_INVALID where the checkpoint lacks a tensor that the passes need, or has left one out, with its name: nothing
+/* STATUS_INVALID if the checkpoint lacks a tensor that the passes need, or has left one out, with its name: nothing
  * stands in for it. */
 enum status_code placed_load_check(const struct placed_load *load, struct status *error);
 

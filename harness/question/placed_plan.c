@@ -1,10 +1,10 @@
-/* Placed plan: planners and replays put together. Nothing is decided here about who goes where. */
+/* Placed plan: planners and replays put together. It does not decide which module goes to which device. */
 #include "harness/question/placed_plan.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* A map that cannot run is an answer of its own, where it is accelerate's beside ours. */
+/* A map that cannot run is an answer of its own, if it is accelerate's beside ours. */
 static enum status_code trial_predict(const struct placed_question *question, const struct device_map *map,
                                       struct placed_trial *trial, struct status *error)
 {

@@ -1,4 +1,4 @@
-/* Placed trial: from a map to places, lanes and figures. Which map is a good one is not asked here. */
+/* Placed trial: from a map to places, lanes and figures. It does not judge which map is a good one. */
 #include "harness/question/placed_trial.h"
 
 #include <stdio.h>

@@ -39,7 +39,7 @@ struct placed_question {
 int64_t placed_budget_bytes(const struct placed_question *question, struct placement_device device);
 
 /* A map as a tape. Its places are the GPUs that the map uses in the order of their numbers (of PLACEMENT_OFFLOAD: GPU
- * 0), the cpu, which is always there, and the disk where it is used. */
+ * 0), the cpu, which is always there, and the disk if it is used. */
 struct placed_tape {
     struct placement placement;
     struct placement_device devices[PLACE_MAXIMUM]; /* by place */
@@ -51,7 +51,7 @@ struct placed_tape {
     struct tape *tape;
 };
 
-/* STATUS_INVALID where the map cannot run, with the reason: a tensor without a device, a part of the model that lies
+/* STATUS_INVALID if the map cannot run, with the reason: a tensor without a device, a part of the model that lies
  * over two devices and cannot, a mode or precision that is not placed, mps, more than 16 GPUs. Stays where it is;
  * released by placed_tape_release. */
 enum status_code placed_tape_build(const struct placed_question *question, const struct device_map *map,
@@ -64,11 +64,11 @@ void placed_bytes_note(struct placed_tape *placed);
 /* The place of a device; -1: the map does not use it. */
 int placed_tape_place(const struct placed_tape *placed, struct placement_device device);
 
-/* What came of a replay. The result borrows labels from the tape. */
+/* The outcome of a replay. The result borrows labels from the tape. */
 struct placed_outcome {
     struct placed_result result; /* oom_lane -1: it ran through */
     bool fits;
-    char reason[STATUS_LINE_BYTES];                  /* where it does not fit */
+    char reason[STATUS_LINE_BYTES];                  /* if it does not fit */
     double seconds;                                  /* of the whole */
     int forward_count;                               /* of a chain: forward stages that ended */
     struct replay_stage passes[CHAIN_LINKS_MAXIMUM]; /* of place 0, by model: the last that ended */
@@ -86,13 +86,13 @@ void placed_meta_lanes_close(struct replay_lane lanes[PLACE_MAXIMUM]);
 enum status_code placed_tape_run(const struct placed_tape *placed, const struct replay_lane *lanes,
                                  struct placed_outcome *outcome, struct status *error);
 
-/* The same with options: STATUS_UNAVAILABLE where it was stopped. */
+/* The same with options: STATUS_UNAVAILABLE if it was stopped. */
 enum status_code placed_tape_run_with(const struct placed_tape *placed, const struct replay_lane *lanes,
                                       const struct placed_options *options, struct placed_outcome *outcome,
                                       struct status *error);
 
 /* The least budget with which the place runs through, in whole granules of the allocator's segments (2 MiB) for a GPU,
- * in bytes for the host: less than its reserved bytes where the allocator only cached the rest. Whatever the other
+ * in bytes for the host: less than its reserved bytes if the allocator only cached the rest. Whatever the other
  * places need. */
 enum status_code placed_need_find(const struct placed_tape *placed, int place, int64_t *need_bytes,
                                   struct status *error);
