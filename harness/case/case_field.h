@@ -112,10 +112,9 @@
     X(MODE, mode, NAME, ALWAYS, mode, IN_ALL, true, "%", FIRST_OPTION, "mode", "load|infer|generate|train",            \
       "what is done with the model", .is_always_spelled = true)                                                        \
     X(PRECISION, precision, NAME, ALWAYS, PRECISION_FLOAT32, IN_ALL, true, "%", HAS_OPTION, "precision", "P",          \
-      "as stored, else float32; or float16, bfloat16, amp-float16, amp-bfloat16, int8, int4, fp8",                     \
-      .is_always_spelled = true)                                                                                       \
+      "as stored, else float32; [amp-]float16, [amp-]bfloat16, int8, int4, fp8", .is_always_spelled = true)            \
     X(QUANTIZE, quantize, NAME, SINCE, QUANTIZE_LINEAR, IN_ALL, workload->precision >= PRECISION_INT8, "quantize-%",   \
-      HAS_OPTION, "quantize", "linear|all", "what int8, int4 and fp8 store so (default: linear, projections)",         \
+      HAS_OPTION, "quantize", "linear|all", "what int8, int4 and fp8 quantise (default: linear, the projections)",     \
       .label = "%", .remedy = "write --precision int8, int4 or fp8")                                                   \
     X(BATCH, batch, COUNT, NULLABLE, 1, IN_PASS, true, "b%", HAS_OPTION, "batch", "N", "samples at once (default: 1)", \
       .lowest = 1, .is_always_spelled = true)                                                                          \
@@ -126,7 +125,7 @@
       "tokens that are generated (generate; default: 32)", .lowest = 1, .is_always_spelled = true, .label = "+%",      \
       .remedy = "write --mode generate")                                                                               \
     X(CACHE, cache, NAME, SINCE, CACHE_DYNAMIC, IN_GENERATE, true, "%", HAS_OPTION, "cache", "dynamic|static",         \
-      "keys and values grow by copying, or lie ready (generate)",                                                      \
+      "keys and values grow by copying, or have all room at once (generate)",                                          \
       .refusal = "does not generate; leave it out, or write", .remedy = "write --mode generate")                       \
     X(CACHE_DTYPE, cache_dtype, NAME, SINCE, CACHE_DTYPE_AUTO, IN_GENERATE, workload->cache == CACHE_DYNAMIC,          \
       "cache-%", HAS_OPTION, "cache-dtype", "D",                                                                       \
@@ -142,11 +141,11 @@
       NULL, "sequences of different lengths, under an attention mask (text)")                                          \
     X(OPTIMIZER, optimizer, NAME, NULLABLE, mode == MODE_TRAIN ? OPTIMIZER_ADAMW_FUSED : OPTIMIZER_NONE, IN_TRAIN,     \
       true, "%", HAS_OPTION, "optimizer", "O",                                                                         \
-      "adam- or adamw- and foreach, fused or single; adam-8bit; sgd-momentum (train)", .lowest = OPTIMIZER_NONE + 1,   \
+      "adam- or adamw-foreach, -fused, -single; adam-8bit; sgd-momentum (train)", .lowest = OPTIMIZER_NONE + 1,        \
       .is_always_spelled = true, .subject = "optimizer %",                                                             \
       .refusal = "does not train; leave the optimizer out, or write")                                                  \
     X(LOSS, loss, NAME, SINCE, LOSS_COMPOSED, IN_TRAIN, true, "loss-%", HAS_OPTION, "loss", "composed|fused",          \
-      "log-softmax and nll, or Liger's, in place of the logits (train)", .subject = "loss %",                          \
+      "log-softmax and nll, or Liger's kernel, in place of the logits (train)", .subject = "loss %",                   \
       .refusal = "has no loss; leave it out, or write")                                                                \
     /* Of the adapters that are trained instead of the model; 0: none. */                                              \
     X(LORA_RANK, lora_rank, COUNT, SINCE, 0, IN_TRAIN, !traits.is_image, "lora%", HAS_OPTION, "lora-rank", "N",        \
@@ -158,7 +157,7 @@
     /* PEFT's prepare_model_for_kbit_training has run: prepare_kbit.h. */                                              \
     X(PREPARE_KBIT, prepare_kbit, SWITCH, SINCE, false, IN_TRAIN,                                                      \
       !traits.is_image && workload->lora_rank > 0 && workload_is_bitsandbytes(workload), "prepare-kbit", HAS_OPTION,   \
-      "prepare-kbit", NULL, "after PEFT's prepare_model_for_kbit_training (train, int8 or int4)")                      \
+      "prepare-kbit", NULL, "as after PEFT's prepare_model_for_kbit_training (train, int8 or int4)")                   \
     X(CHECKPOINTING, checkpointing, SWITCH, NULLABLE, false, IN_TRAIN, true, "checkpointing", HAS_OPTION,              \
       "checkpointing", NULL, "recompute each block in the backward pass (train)",                                      \
       .refusal = "has no backward pass; write false, or")                                                              \
@@ -174,7 +173,7 @@
     /* Convolutions alone may; without meaning where all may. */                                                       \
     X(TF32_CONVOLUTIONS, tf32_convolutions, SWITCH, SINCE, false, IN_PASS,                                             \
       workload->precision == PRECISION_FLOAT32 && traits.is_image && !workload->tf32, "tf32-convolutions", HAS_OPTION, \
-      "tf32-convolutions", NULL, "those of convolutions alone, as PyTorch does (images)")                              \
+      "tf32-convolutions", NULL, "the same for convolutions alone, as PyTorch does (images)")                          \
     /* Where the parts lie: place_text.h. NULL: all on one device. */                                                  \
     X(PLACE, place, TEXT, UNUSUAL, NULL, IN_LOAD | IN_INFER, true, "place-%", NO_OPTION, NULL, NULL, NULL,             \
       .check = place_check, .refusal = "runs on one device; leave it out, or write")                                   \
