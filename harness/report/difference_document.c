@@ -138,32 +138,16 @@ static struct json *within_json(const struct difference *difference)
  * "beyond"} */
 static struct json *figure_json(const struct figure *figure)
 {
-    static const char *const of[] = {"measured", "measured", "context", "measured", "measured", "spread",
-                                     NULL,       NULL,       NULL,      "measured", "placement"};
     bool of_stage = figure->kind == FIGURE_STAGE_PEAK || figure->kind == FIGURE_STAGE_END;
-    bool is_peak = figure->kind == FIGURE_PEAK || figure->kind == FIGURE_STAGE_PEAK ||
-                   figure->kind == FIGURE_PREDICTED || figure->kind == FIGURE_PLACE;
-    const char *who = of[figure->kind] != NULL ? of[figure->kind] : figure->estimator;
-    struct text quantity = {0};
-    if (figure->kind == FIGURE_LEAST) {
-        text_append(&quantity, "least_bytes");
-    } else if (figure->kind == FIGURE_PLACED) {
-        text_append(&quantity, "placed_bytes");
-    } else if (figure->kind == FIGURE_SAVED || figure->kind == FIGURE_TOTAL) {
-        text_append(&quantity, figure->kind == FIGURE_SAVED ? "saved_for_backward_bytes" : "total_bytes");
-    } else {
-        text_append(&quantity, is_peak ? level_peak_key(figure->level) : level_key(figure->level));
-    }
     struct json *object = json_object_new();
     bool made =
-        !quantity.failed && json_set(object, "of", json_string_new(who)) &&
+        json_set(object, "of", json_string_new(figure_of(figure))) &&
         json_set(object, "stage", of_stage ? json_string_new(report_stage_name(figure->stage)) : json_null_new()) &&
         json_set(object, "place", text_or_null(figure->place)) &&
-        json_set(object, "quantity", json_string_new(text_string(&quantity))) &&
+        json_set(object, "quantity", json_string_new(figure_key(figure))) &&
         json_set(object, "base", bytes_or_null(figure->base_bytes)) &&
         json_set(object, "new", bytes_or_null(figure->other_bytes)) &&
         json_set(object, "state", json_string_new(figure_state_name(figure->state)));
-    text_release(&quantity);
     return json_made(object, made);
 }
 

@@ -57,62 +57,56 @@ static void members_format(const struct json *object, const char *first, const c
     snprintf(text, VALUE_BYTES, "%.120s%s%.120s", left, left[0] != '\0' && right[0] != '\0' ? " " : "", right);
 }
 
+/* What a case says of its device; NULL: nothing, or no case is there. */
+static const char *device_value(enum environment property, const struct case_view *view, char text[VALUE_BYTES])
+{
+    char word[WORDING_BYTES];
+    text[0] = '\0';
+    if (view == NULL) {
+        return NULL;
+    }
+    switch (property) {
+    case ENVIRONMENT_DEVICE:
+        device_format(view, text);
+        return text;
+    case ENVIRONMENT_TARGET:
+        return view->device_target;
+    case ENVIRONMENT_RUNTIME:
+        return view->device_runtime;
+    case ENVIRONMENT_DRIVER:
+        return driver_is_kernel(view) ? NULL : view->device_driver;
+    case ENVIRONMENT_KERNEL:
+        return driver_is_kernel(view) ? view->device_driver : NULL;
+    case ENVIRONMENT_MEMORY:
+        snprintf(text, VALUE_BYTES, "%s", bytes_word(view->device_total_bytes, false, word));
+        return view->device_total_bytes > 0 ? text : NULL;
+    case ENVIRONMENT_THREADS:
+        snprintf(text, VALUE_BYTES, "%" PRId64, view->device_threads);
+        return view->device_threads > 0 ? text : NULL;
+    default:
+        return NULL;
+    }
+}
+
 /* The property of a case, or of the last run where view is NULL; "" where it is not recorded. */
 static void value_format(enum environment property, const struct report *report, const struct case_view *view,
                          char text[VALUE_BYTES])
 {
+#define ENVIRONMENT_MEMBERS(name, key, words, object, first, second) {object, first, second},
+    static const char *const members[][3] = {ENVIRONMENT_TABLE(ENVIRONMENT_MEMBERS)};
+#undef ENVIRONMENT_MEMBERS
+    const char *const *of_run = members[property];
     const struct json *run = run_of(report, view);
+    char device[VALUE_BYTES];
     text[0] = '\0';
-    switch (property) {
-    case ENVIRONMENT_DEVICE:
-    case ENVIRONMENT_TARGET:
-    case ENVIRONMENT_DRIVER:
-    case ENVIRONMENT_RUNTIME:
-    case ENVIRONMENT_MEMORY:
-    case ENVIRONMENT_THREADS:
-        if (view == NULL) {
-            return;
-        }
-        if (property == ENVIRONMENT_DEVICE) {
-            device_format(view, text);
-        } else if (property == ENVIRONMENT_TARGET) {
-            snprintf(text, VALUE_BYTES, "%.200s", view->device_target != NULL ? view->device_target : "");
-        } else if (property == ENVIRONMENT_MEMORY && view->device_total_bytes > 0) {
-            char word[WORDING_BYTES];
-            snprintf(text, VALUE_BYTES, "%s", bytes_word(view->device_total_bytes, false, word));
-        } else if (property == ENVIRONMENT_THREADS && view->device_threads > 0) {
-            snprintf(text, VALUE_BYTES, "%" PRId64, view->device_threads);
-        } else if (property == ENVIRONMENT_RUNTIME || (property == ENVIRONMENT_DRIVER && !driver_is_kernel(view))) {
-            const char *version = property == ENVIRONMENT_DRIVER ? view->device_driver : view->device_runtime;
-            snprintf(text, VALUE_BYTES, "%.200s", version != NULL ? version : "");
-        }
-        return;
-    case ENVIRONMENT_KERNEL:
-        members_format(json_get(run, "host"), "system", "kernel", text);
-        if (text[0] == '\0' && view != NULL && driver_is_kernel(view)) {
-            snprintf(text, VALUE_BYTES, "%.200s", view->device_driver != NULL ? view->device_driver : "");
-        }
-        return;
-    case ENVIRONMENT_LIBRARIES:
+    if (property == ENVIRONMENT_LIBRARIES) {
         libraries_format(run, text);
-        return;
-    case ENVIRONMENT_PROGRAM:
-        members_format(json_get(run, "tool"), "name", "version", text);
-        return;
-    case ENVIRONMENT_REVISION:
-        members_format(json_get(run, "tool"), "revision", NULL, text);
-        return;
-    case ENVIRONMENT_SUITE:
-        members_format(json_get(run, "suite"), "name", NULL, text);
-        return;
-    case ENVIRONMENT_PLAN_HASH:
-        members_format(json_get(run, "suite"), "plan_hash", NULL, text);
-        return;
-    case ENVIRONMENT_HOST:
-        members_format(json_get(run, "host"), "name", NULL, text);
-        return;
-    case ENVIRONMENT_COUNT:
-        return;
+    } else if (of_run[0] != NULL) {
+        members_format(json_get(run, of_run[0]), of_run[1], of_run[2], text);
+    }
+    if (text[0] == '\0') {
+        const char *value = device_value(property, view, device);
+        snprintf(text, VALUE_BYTES, "%.250s", value != NULL ? value : "");
     }
 }
 
@@ -175,7 +169,7 @@ static bool property_read(const struct report *report, enum environment property
 bool environment_compare(const struct report *base, const struct report *other, struct arena *arena,
                          struct environment_row rows[ENVIRONMENT_COUNT])
 {
-#define ENVIRONMENT_ROW(name, key, words) {key, words, NULL, NULL, false},
+#define ENVIRONMENT_ROW(name, key, words, object, first, second) {key, words, NULL, NULL, false},
     static const struct environment_row empty[] = {ENVIRONMENT_TABLE(ENVIRONMENT_ROW)};
 #undef ENVIRONMENT_ROW
     bool made = true;

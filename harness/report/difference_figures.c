@@ -250,45 +250,53 @@ void figures_list(const struct difference_rule rules[LEVEL_COUNT], const struct 
     predictions_add(&maker);
 }
 
+enum whose { OF_NOBODY, OF_STAGE, OF_ESTIMATOR, OF_PLACE };
+enum level_word { NO_LEVEL, LEVEL_NAME, LEVEL_PEAK /* "allocated peak" */ };
+
+/* How figures of a kind are called: for people "BEFORE" WHOSE "BETWEEN" LEVEL "END", for programs by whom and by which
+ * key. */
+static const struct {
+    const char *before;
+    enum whose whose;
+    const char *between;
+    enum level_word level;
+    const char *end;
+    const char *of;  /* NULL: the estimator */
+    const char *key; /* NULL: that of the level, of its peak if has_peak_key */
+    bool has_peak_key;
+} words[] = {
+    [FIGURE_PEAK] = {"", OF_NOBODY, "", LEVEL_PEAK, "", "measured", NULL, true},
+    [FIGURE_SAVED] = {"saved for backward", OF_NOBODY, "", NO_LEVEL, "", "measured", "saved_for_backward_bytes", false},
+    [FIGURE_CONTEXT] = {"context ", OF_NOBODY, "", LEVEL_NAME, "", "context", NULL, false},
+    [FIGURE_STAGE_PEAK] = {"", OF_STAGE, " ", LEVEL_NAME, "", "measured", NULL, true},
+    [FIGURE_STAGE_END] = {"end of ", OF_STAGE, " ", LEVEL_NAME, "", "measured", NULL, false},
+    [FIGURE_SPREAD] = {"", OF_NOBODY, "", LEVEL_NAME, " spread", "spread", NULL, false},
+    [FIGURE_PREDICTED] = {"", OF_ESTIMATOR, " ", LEVEL_NAME, "", NULL, NULL, true},
+    [FIGURE_TOTAL] = {"", OF_ESTIMATOR, " total", NO_LEVEL, "", NULL, "total_bytes", false},
+    [FIGURE_LEAST] = {"", OF_ESTIMATOR, " least", NO_LEVEL, "", NULL, "least_bytes", false},
+    [FIGURE_PLACE] = {"", OF_PLACE, ": ", LEVEL_PEAK, "", "measured", NULL, true},
+    [FIGURE_PLACED] = {"", OF_PLACE, ": placed", NO_LEVEL, "", "placement", "placed_bytes", false},
+};
+
 const char *figure_name(const struct figure *figure, struct text *name)
 {
-    const char *level = level_name(figure->level);
-    switch (figure->kind) {
-    case FIGURE_PEAK:
-        text_append(name, level_peak_name(figure->level));
-        break;
-    case FIGURE_SAVED:
-        text_append(name, "saved for backward");
-        break;
-    case FIGURE_CONTEXT:
-        text_format(name, "context %s", level);
-        break;
-    case FIGURE_STAGE_PEAK:
-        text_format(name, "%s %s", report_stage_name(figure->stage), level);
-        break;
-    case FIGURE_STAGE_END:
-        text_format(name, "end of %s %s", report_stage_name(figure->stage), level);
-        break;
-    case FIGURE_SPREAD:
-        text_format(name, "%s spread", level);
-        break;
-    case FIGURE_PREDICTED:
-        text_format(name, "%s %s", figure->estimator, level);
-        break;
-    case FIGURE_TOTAL:
-        text_format(name, "%s total", figure->estimator);
-        break;
-    case FIGURE_LEAST:
-        text_format(name, "%s least", figure->estimator);
-        break;
-    case FIGURE_PLACE:
-        text_format(name, "%s: %s", figure->place, level_peak_name(figure->level));
-        break;
-    case FIGURE_PLACED:
-        text_format(name, "%s: placed", figure->place);
-        break;
-    }
+    const char *const levels[] = {"", level_name(figure->level), level_peak_name(figure->level)};
+    const char *const whose[] = {"", report_stage_name(figure->stage), figure->estimator, figure->place};
+    text_format(name, "%s%s%s%s%s", words[figure->kind].before, whose[words[figure->kind].whose],
+                words[figure->kind].between, levels[words[figure->kind].level], words[figure->kind].end);
     return text_string(name);
+}
+
+const char *figure_of(const struct figure *figure)
+{
+    return words[figure->kind].of != NULL ? words[figure->kind].of : figure->estimator;
+}
+
+const char *figure_key(const struct figure *figure)
+{
+    return words[figure->kind].key != NULL    ? words[figure->kind].key
+           : words[figure->kind].has_peak_key ? level_peak_key(figure->level)
+                                              : level_key(figure->level);
 }
 
 static bool stands_out(const struct figure *figure)

@@ -8,24 +8,25 @@
 #include "harness/report/gap.h"
 #include "harness/report/wording.h"
 
-/* X(NAME, key in JSON, words): what two results may have been measured under. */
+/* X(NAME, key in JSON, words, and of what the run line says an object and its members): what two results may have been
+ * measured under. The others are what the cases say of their devices. */
 #define ENVIRONMENT_TABLE(X)                                                                                           \
-    X(DEVICE, "device", "device")                                                                                      \
-    X(DRIVER, "driver", "driver")                                                                                      \
-    X(RUNTIME, "runtime", "runtime")                                                                                   \
-    X(KERNEL, "kernel", "kernel of the host")                                                                          \
-    X(LIBRARIES, "libraries", "libraries")                                                                             \
-    X(PROGRAM, "program", "program")                                                                                   \
-    X(REVISION, "revision", "program revision")                                                                        \
-    X(SUITE, "suite", "suite")                                                                                         \
-    X(PLAN_HASH, "plan_hash", "suite hash")                                                                            \
-    X(MEMORY, "memory", "device memory")                                                                               \
-    X(THREADS, "threads", "threads")                                                                                   \
-    X(HOST, "host", "host")                                                                                            \
-    X(TARGET, "target", "target")
+    X(DEVICE, "device", "device", NULL, NULL, NULL)                                                                    \
+    X(DRIVER, "driver", "driver", NULL, NULL, NULL)                                                                    \
+    X(RUNTIME, "runtime", "runtime", NULL, NULL, NULL)                                                                 \
+    X(KERNEL, "kernel", "kernel of the host", "host", "system", "kernel")                                              \
+    X(LIBRARIES, "libraries", "libraries", NULL, NULL, NULL)                                                           \
+    X(PROGRAM, "program", "program", "tool", "name", "version")                                                        \
+    X(REVISION, "revision", "program revision", "tool", "revision", NULL)                                              \
+    X(SUITE, "suite", "suite", "suite", "name", NULL)                                                                  \
+    X(PLAN_HASH, "plan_hash", "suite hash", "suite", "plan_hash", NULL)                                                \
+    X(MEMORY, "memory", "device memory", NULL, NULL, NULL)                                                             \
+    X(THREADS, "threads", "threads", NULL, NULL, NULL)                                                                 \
+    X(HOST, "host", "host", "host", "name", NULL)                                                                      \
+    X(TARGET, "target", "target", NULL, NULL, NULL)
 
 enum environment {
-#define ENVIRONMENT_ENUM(name, key, words) ENVIRONMENT_##name,
+#define ENVIRONMENT_ENUM(name, key, words, object, first, second) ENVIRONMENT_##name,
     ENVIRONMENT_TABLE(ENVIRONMENT_ENUM)
 #undef ENVIRONMENT_ENUM
         ENVIRONMENT_COUNT
@@ -123,6 +124,10 @@ void figures_list(const struct difference_rule rules[LEVEL_COUNT], const struct 
 
 /* "allocated peak", "forward process", "accelerate total". Returns name's text, raw. */
 const char *figure_name(const struct figure *figure, struct text *name);
+
+/* For programs, what a figure is of and its quantity: "measured", "allocated_bytes_peak". */
+const char *figure_of(const struct figure *figure);
+const char *figure_key(const struct figure *figure);
 
 /* Whether people are shown the figure, in a list of all figures of a changed case: peaks always, others where they are
  * beyond or open and say what the figures above them do not. */

@@ -24,56 +24,47 @@ const char *report_option_name(enum report_option option)
     return options[option].name;
 }
 
-/* The option that asks for a page, or for any that takes several folders (page NULL); from `at` on. */
-static int asking_find(const struct page_kind *page, int at)
+/* The option that asks for a page. */
+static const struct page_option *asking_find(const struct page_kind *page)
 {
-    while (at < REPORT_OPTION_COUNT &&
-           (options[at].role != PAGE || (page == NULL ? !options[at].page->takes_several : options[at].page != page))) {
+    int at = 0;
+    while (options[at].role != PAGE || options[at].page != page) {
         at++;
     }
-    return at;
+    return &options[at];
 }
 
 static enum status_code page_choose(const struct report_request *request, const struct page_kind **page,
                                     struct status *error)
 {
-    int chosen = -1;
     *page = &cases_page;
     for (int at = 0; at < REPORT_OPTION_COUNT; at++) {
-        if (options[at].role != PAGE || request->values[at] == NULL) {
-            continue;
+        if (options[at].role == PAGE && request->values[at] != NULL) {
+            if (*page != &cases_page) {
+                return status_set(error, STATUS_INVALID, "--%s and --%s are two pages; ask for one at a time",
+                                  asking_find(*page)->name, options[at].name);
+            }
+            *page = options[at].page;
         }
-        if (chosen >= 0) {
-            return status_set(error, STATUS_INVALID, "--%s and --%s are two pages; ask for one at a time",
-                              options[chosen].name, options[at].name);
-        }
-        chosen = at;
-        *page = options[at].page;
     }
     return STATUS_OK;
 }
 
 /* A part of another page. What belongs to the report of every case is taken by every page of one run. */
-static enum status_code parts_check(const struct report_request *request, const struct page_kind *page,
-                                    struct status *error)
+static enum status_code part_check(const struct page_option *part, const struct page_kind *page, struct status *error)
 {
-    for (int at = 0; at < REPORT_OPTION_COUNT; at++) {
-        const struct page_option *option = &options[at];
-        const bool is_cases = option->page == &cases_page;
-        if (option->role != PART || request->values[at] == NULL || option->page == page ||
-            (is_cases && !page->takes_several)) {
-            continue;
-        }
-        const int asking = asking_find(is_cases ? page : option->page, 0);
-        return is_cases
-                   ? status_set(error, STATUS_INVALID,
-                                "--%s belongs to the report of one run, which --%s is not; ask for it without --%s",
-                                option->name, options[asking].name, options[asking].name)
-                   : status_set(error, STATUS_INVALID, "--%s belongs to --%s; write --%s %s --%s %s", option->name,
-                                options[asking].name, options[asking].name, options[asking].value, option->name,
-                                option->value);
+    if (part->page == page || (part->page == &cases_page && !page->takes_several)) {
+        return STATUS_OK;
     }
-    return STATUS_OK;
+    if (part->page == &cases_page) {
+        const char *asking = asking_find(page)->name;
+        return status_set(error, STATUS_INVALID,
+                          "--%s belongs to the report of one run, which --%s is not; ask for it without --%s",
+                          part->name, asking, asking);
+    }
+    const struct page_option *asking = asking_find(part->page);
+    return status_set(error, STATUS_INVALID, "--%s belongs to --%s; write --%s %s --%s %s", part->name, asking->name,
+                      asking->name, asking->value, part->name, part->value);
 }
 
 static enum status_code paths_check(const struct report_request *request, const struct page_kind *page,
@@ -83,8 +74,10 @@ static enum status_code paths_check(const struct report_request *request, const 
     if (page->takes_several || request->path_count == 1) {
         return STATUS_OK;
     }
-    for (int at = asking_find(NULL, 0); at < REPORT_OPTION_COUNT; at = asking_find(NULL, at + 1)) {
-        text_format(&names, "%s--%s", names.length > 0 ? " and " : "", options[at].name);
+    for (int at = 0; at < REPORT_OPTION_COUNT; at++) {
+        if (options[at].role == PAGE && options[at].page->takes_several) {
+            text_format(&names, "%s--%s", names.length > 0 ? " and " : "", options[at].name);
+        }
     }
     enum status_code code =
         status_set(error, STATUS_INVALID, "'%s' is one operand too many; only %s take several folders",
@@ -97,8 +90,10 @@ static enum status_code request_check(const struct report_request *request, cons
                                       struct status *error)
 {
     enum status_code code = page_choose(request, page, error);
-    if (code == STATUS_OK) {
-        code = parts_check(request, *page, error);
+    for (int at = 0; code == STATUS_OK && at < REPORT_OPTION_COUNT; at++) {
+        if (options[at].role == PART && request->values[at] != NULL) {
+            code = part_check(&options[at], *page, error);
+        }
     }
     if (code == STATUS_OK) {
         code = paths_check(request, *page, error);
