@@ -236,7 +236,9 @@ static void other_append(struct text *words, const struct figure *figure)
         text_append(words, " is gone");
     } else {
         text_format(words, " %s", difference_word(figure->base_bytes, figure->other_bytes, word));
-        text_format(words, change.known ? " (%s)" : "", error_word(true, change.real, word));
+        if (change.known) {
+            text_format(words, " (%s)", error_word(true, change.real, word));
+        }
     }
     text_append(words, figure->state == FIGURE_OPEN ? ", not judged" : "");
 }
