@@ -4,7 +4,7 @@
 
 #include "harness/question/batch_series.h"
 
-/* Who tries, and is told. hint, ended: may be NULL. */
+/* Who tries, and who hears of it. hint, ended: may be NULL. */
 struct batch_runner {
     void *context;
     /* *line NULL with STATUS_OK: interrupted. */
