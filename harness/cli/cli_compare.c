@@ -165,13 +165,13 @@ const struct command command_compare = {
                "Exit codes:\n"
                "  0  nothing is beyond its tolerance\n"
                "  1  something is, or a status or a prediction changed\n"
-               "  3  only a case of BASE is missing, or a reading beyond is disturbed, of another device, or\n"
-               "     gone\n"
+               "  3  only a case of BASE is missing, or a reading beyond is gone, disturbed, or of another device\n"
                "\n"
                "With --within, for results of two programs (PyTorch's and ours), only allocated peaks decide:\n"
                "  0  every allocated peak of BASE is met\n"
                "  1  one is further off\n"
                "  3  one is not measured in NEW, or BASE has none\n"
+               "\n"
                "The last lines sum up the requested, allocated and reserved peaks of both.\n",
     .options = options,
     .operand_minimum = 2,
