@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 #include "harness/case/case_field.h"
-
 #include "harness/record/level.h"
+#include "harness/record/reading_item.h"
 
 const struct field RECORD_RUN_FIELDS[] = {
     {"schema", KIND_OBJECT, true},
@@ -46,18 +46,11 @@ const struct field RECORD_RUN_FIELDS[] = {
     {NULL, 0, false},
 };
 
-/* What the readings of device and process have in common (harness/run/reading_items.h). */
-#define ITEM_FIELDS(path)                                                                                              \
-    {path, KIND_OBJECT | KIND_NULL, false}, {path ".context_bytes", KIND_INTEGER | KIND_NULL, true},                   \
-        {path ".kernel_bytes", KIND_INTEGER | KIND_NULL, true},                                                        \
-        {path ".library_bytes", KIND_INTEGER | KIND_NULL, true},                                                       \
-        {path ".workspace_bytes", KIND_INTEGER | KIND_NULL, true},                                                     \
-        {path ".segment_bytes", KIND_INTEGER | KIND_NULL, true},                                                       \
-        {path ".remainder_bytes", KIND_INTEGER | KIND_NULL, true},
-
 /* The rows of one level: its figure at the end of a stage, and the highest where there is one. */
 enum { FIELD_OPTIONAL = false, FIELD_REQUIRED = true };
 #define LEVEL_FIELD(key, need)             {key, KIND_INTEGER | KIND_NULL, FIELD_##need},
+#define DEVICE_ITEM(name, stem, ...)       LEVEL_FIELD("stages.*.device_items." LEVEL_KEY(stem), REQUIRED)
+#define PROCESS_ITEM(name, stem, ...)      LEVEL_FIELD("stages.*.process_items." LEVEL_KEY(stem), REQUIRED)
 #define LEVEL_FIELDS_END(path, stem, need) LEVEL_FIELD(path "." LEVEL_KEY(stem), need)
 #define LEVEL_FIELDS_PEAK(path, stem, need)                                                                            \
     LEVEL_FIELDS_END(path, stem, need) LEVEL_FIELD(path "." LEVEL_PEAK_KEY(stem), need)
@@ -88,8 +81,12 @@ const struct field RECORD_CASE_FIELDS[] = {
     {"stages", KIND_OBJECT | KIND_NULL, true},
     {"stages.*", KIND_OBJECT, false},
     LEVEL_TABLE(STAGE_LEVEL) /* requested_bytes, requested_bytes_peak, allocated_bytes, ... */
-    ITEM_FIELDS("stages.*.device_items"){"stages.*.device_items.baseline_bytes", KIND_INTEGER | KIND_NULL, false},
-    ITEM_FIELDS("stages.*.process_items"){"stages.*.seconds", KIND_NUMBER | KIND_NULL, true},
+    {"stages.*.device_items", KIND_OBJECT | KIND_NULL, false},
+    READING_ITEM_COMMON_TABLE(DEVICE_ITEM) /* context_bytes, kernel_bytes, ... */
+    {"stages.*.device_items." LEVEL_KEY(baseline), KIND_INTEGER | KIND_NULL, false},
+    {"stages.*.process_items", KIND_OBJECT | KIND_NULL, false},
+    READING_ITEM_COMMON_TABLE(PROCESS_ITEM) /* the same */
+    {"stages.*.seconds", KIND_NUMBER | KIND_NULL, true},
     {"stages.*.categories_at_peak", KIND_OBJECT | KIND_NULL, true},
     {"stages.*.categories_at_peak.*", KIND_INTEGER | KIND_NULL, false},
     {"context", KIND_OBJECT | KIND_NULL, true},

@@ -79,9 +79,9 @@ static void device_read(struct filling *filling, const struct json *device)
 /* Of the last stage, because all that came before is in its readings too. */
 static void items_read(struct filling *filling, const struct json *stages)
 {
-    static const char *const keys[ITEM_COUNT] = {
-#define ITEM_KEY(name, key, word) key,
-        ITEM_TABLE(ITEM_KEY)
+    static const char *const keys[READING_ITEM_COUNT] = {
+#define ITEM_KEY(name, stem, ...) LEVEL_KEY(stem),
+        READING_ITEM_TABLE(ITEM_KEY)
 #undef ITEM_KEY
     };
     const struct json *stage = json_get(stages, report_stage_name(stage_last(&filling->view->measured)));
@@ -91,7 +91,7 @@ static void items_read(struct filling *filling, const struct json *stages)
         return;
     }
     struct items_view *made = arena_alloc(&filling->report->arena, sizeof *made);
-    for (int item = 0; made != NULL && item < ITEM_COUNT; item++) {
+    for (int item = 0; made != NULL && item < READING_ITEM_COUNT; item++) {
         made->bytes[item] = json_integer_or(json_get(items, keys[item]), 0);
     }
     if (made != NULL) {

@@ -16,6 +16,7 @@
 #include "harness/case/case_field.h"
 #include "harness/record/level.h"
 #include "harness/record/outcome.h"
+#include "harness/record/reading_item.h"
 #include "harness/record/record.h"
 #include "harness/record/verdict_words.h"
 #include "harness/report/report.h"
@@ -61,27 +62,10 @@ struct spread {
     enum sequences sequences;                  /* of allocations and releases */
 };
 
-/* X(NAME, key in records, word): what a reading of device or process is made of (harness/run/reading_items.h). */
-#define ITEM_TABLE(X)                                                                                                  \
-    X(BASELINE, "baseline_bytes", "there before")                                                                      \
-    X(CONTEXT, "context_bytes", "context")                                                                             \
-    X(KERNELS, "kernel_bytes", "kernels")                                                                              \
-    X(LIBRARIES, "library_bytes", "libraries")                                                                         \
-    X(WORKSPACES, "workspace_bytes", "workspaces")                                                                     \
-    X(SEGMENTS, "segment_bytes", "segments")                                                                           \
-    X(REMAINDER, "remainder_bytes", "remainder")
-
-enum item {
-#define ITEM_ENUM(name, key, word) ITEM_##name,
-    ITEM_TABLE(ITEM_ENUM)
-#undef ITEM_ENUM
-        ITEM_COUNT
-};
-
 /* The items of the last stage. */
 struct items_view {
-    enum level level;          /* LEVEL_DEVICE where the driver's reading is itemised, else LEVEL_PROCESS */
-    int64_t bytes[ITEM_COUNT]; /* 0: none of it, or not known */
+    enum level level;                  /* LEVEL_DEVICE where the driver's reading is itemised, else LEVEL_PROCESS */
+    int64_t bytes[READING_ITEM_COUNT]; /* 0: none of it, or not known */
 };
 
 enum judgement { JUDGEMENT_NONE, JUDGEMENT_PASS, JUDGEMENT_FAIL };

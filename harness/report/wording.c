@@ -307,9 +307,9 @@ void validity_append(struct text *text, const struct case_view *view)
 
 enum level items_append(struct text *text, const struct case_view *view)
 {
-    static const char *const words[ITEM_COUNT] = {
-#define ITEM_WORD(name, key, word) word,
-        ITEM_TABLE(ITEM_WORD)
+    static const char *const words[READING_ITEM_COUNT] = {
+#define ITEM_WORD(name, stem, word) word,
+        READING_ITEM_TABLE(ITEM_WORD)
 #undef ITEM_WORD
     };
     char figure[WORDING_BYTES];
@@ -321,7 +321,7 @@ enum level items_append(struct text *text, const struct case_view *view)
     }
     text_format(text, "%s at the end of %s", bytes_word(total_bytes, false, figure), report_stage_name(stage));
     const char *separator = ": ";
-    for (int item = 0; item < ITEM_COUNT; item++) {
+    for (int item = 0; item < READING_ITEM_COUNT; item++) {
         if (view->items->bytes[item] != 0) {
             text_format(text, "%s%s %s", separator, size_format(view->items->bytes[item], figure), words[item]);
             separator = ", ";

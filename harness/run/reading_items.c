@@ -2,7 +2,7 @@
 #include "harness/run/reading_items.h"
 
 static const char *const ITEM_NAMES[] = {
-#define READING_ITEM_TEXT(name, text) text,
+#define READING_ITEM_TEXT(name, stem, ...) LEVEL_KEY(stem),
     READING_ITEM_TABLE(READING_ITEM_TEXT)
 #undef READING_ITEM_TEXT
 };

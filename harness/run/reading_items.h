@@ -8,24 +8,8 @@
 #define ASSAY_RUN_READING_ITEMS_H
 
 #include "harness/base/json.h"
+#include "harness/record/reading_item.h"
 #include "harness/replay/replay.h"
-
-/* X(NAME, name in records): in this order. */
-#define READING_ITEM_TABLE(X)                                                                                          \
-    X(BASELINE, "baseline_bytes")   /* what others held before; of device_bytes alone */                               \
-    X(CONTEXT, "context_bytes")     /* what was there when the device had been opened, less the items beside it */     \
-    X(KERNEL, "kernel_bytes")       /* see struct device_reading */                                                    \
-    X(LIBRARY, "library_bytes")     /* likewise */                                                                     \
-    X(WORKSPACE, "workspace_bytes") /* the allocator's blocks of that category */                                      \
-    X(SEGMENT, "segment_bytes")     /* the other reserved bytes */                                                     \
-    X(REMAINDER, "remainder_bytes") /* what is left; negative where the items are more than the reading */
-
-enum reading_item {
-#define READING_ITEM_ENUM(name, text) READING_ITEM_##name,
-    READING_ITEM_TABLE(READING_ITEM_ENUM)
-#undef READING_ITEM_ENUM
-        READING_ITEM_COUNT
-};
 
 struct reading_items {
     bool valid[READING_ITEM_COUNT]; /* an item that is not valid is inside the remainder */
