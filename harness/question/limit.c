@@ -357,7 +357,6 @@ enum status_code limit_find(const struct estimate_input *input, enum case_field 
         limit_note(&found, &search, &low, &high);
     }
     if (code == STATUS_OK) {
-        found.replay_count = search.count;
         found.whole_count = search.whole_count;
         *limit = found;
     }

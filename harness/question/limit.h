@@ -35,7 +35,6 @@ struct limit {
     int64_t refused_below; /* a size that was refused although the answer, which is larger, runs; 0: none was seen */
     int neighbour_count;   /* sizes above that were replayed and refused, next included */
     int64_t excluded_from; /* no size from here on runs, nor any between: see above; 0: that is not known */
-    int replay_count;      /* sizes that were looked at */
     int whole_count;       /* of them, or again: replayed to the end */
 };
 

@@ -40,7 +40,6 @@ struct footprint_view {
     bool present;
     struct stage_view stages[STAGE_COUNT];
     int64_t peak_bytes[LEVEL_COUNT]; /* over all stages but context */
-    const char *peak_stage;          /* NULL: unknown */
     bool categories_known;
     int64_t category_bytes[CATEGORY_COUNT]; /* requested bytes at the peak; 0 where the record names no such category */
     int64_t saved_for_backward_bytes;

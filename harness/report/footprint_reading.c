@@ -86,7 +86,6 @@ void footprint_read(struct filling *filling, const struct json *object, bool is_
 {
     const struct json *stages = json_get(object, "stages");
     footprint->present = json_count(stages) > 0;
-    footprint->peak_stage = word_read(filling, json_get(object, "peak_stage"), NULL);
     footprint->saved_for_backward_bytes = bytes_read(object, "saved_for_backward_bytes");
     for (int level = 0; level < LEVEL_COUNT; level++) {
         footprint->peak_bytes[level] = bytes_read(object, level_peak_key((enum level)level));

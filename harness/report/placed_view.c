@@ -14,7 +14,6 @@ static bool place_read(struct filling *filling, const struct json *object, bool 
         .placed_bytes = bytes_read(object, "placed_bytes"),
         .kept_bytes = bytes_read(object, "kept_bytes"),
         .needed_bytes = bytes_read(object, "needed_bytes"),
-        .accelerate_bytes = bytes_read(json_get(estimates, "accelerate"), "total_bytes"),
     };
     footprint_read(filling, object, is_whole, &place->measured);
     footprint_read(filling, json_get(estimates, "replay"), true, &place->predicted);

@@ -13,7 +13,6 @@ struct place_view {
     int64_t kept_bytes;                        /* for the largest layer */
     int64_t needed_bytes;                      /* of these */
     struct footprint_view measured, predicted; /* predicted: by replay */
-    int64_t accelerate_bytes;                  /* placed and kept, as accelerate counts them */
 };
 
 struct transfer_view {

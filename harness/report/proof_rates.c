@@ -52,14 +52,12 @@ bool proof_view_read(struct report *report, const struct json *line, const struc
         rows[i] = (struct proof_limit){
             .estimator = report_word(report, json_string_or(json_get(limit, "estimator"), "(no estimator)")),
             .quantity = report_word(report, json_string_or(json_get(limit, "quantity"), "(no quantity)")),
-            .bytes = bytes_or_unknown(json_get(limit, "bytes")),
             .outcome = outcome_read(json_get(limit, "runs")),
             .less_outcome = outcome_read(json_get(limit, "less_runs"))};
         made = made && rows[i].estimator != NULL && rows[i].quantity != NULL;
     }
     *view = (struct proof_view){.word = word_of(standing),
                                 .least_bytes = bytes_or_unknown(json_get(object, "least_bytes")),
-                                .granule_bytes = bytes_or_unknown(json_get(object, "granule_bytes")),
                                 .limits = rows,
                                 .limit_count = (int)count};
     *proof = view;

@@ -12,14 +12,12 @@ enum proof_outcome { PROOF_UNKNOWN, PROOF_RUNS, PROOF_OUT_OF_MEMORY };
 
 struct proof_limit {
     const char *estimator, *quantity;
-    int64_t bytes;
     enum proof_outcome outcome, less_outcome; /* with exactly these bytes, and with one granule less */
 };
 
 struct proof_view {
-    const char *word;      /* "pass", "fail", "open" */
-    int64_t least_bytes;   /* BYTES_UNKNOWN: not found */
-    int64_t granule_bytes; /* the same */
+    const char *word;    /* "pass", "fail", "open" */
+    int64_t least_bytes; /* BYTES_UNKNOWN: not found */
     const struct proof_limit *limits;
     int limit_count;
 };

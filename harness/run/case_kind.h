@@ -7,7 +7,6 @@
 #include "harness/run/prediction.h"
 
 struct case_kind {
-    const char *name;
     bool (*applies)(const struct workload *workload);
     /* As prediction_make has it; estimates may be NULL: no object is made. */
     enum status_code (*predict)(const struct estimate_input *input, struct json **estimates,

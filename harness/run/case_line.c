@@ -170,12 +170,10 @@ static struct json *tags_json(const struct suite_settings *settings)
 /* Status, reason and verdicts come last, because verdicts need the other members. */
 static bool line_judge(const struct case_job *job, struct case_ending *ending, struct json *line)
 {
-    struct verdict_counts counts = {0};
-    struct json *verdicts =
-        ending->status == CASE_STATUS_OK ? verdicts_make(job->case_, line, &counts) : json_array_new();
+    struct json *verdicts = ending->status == CASE_STATUS_OK ? verdicts_make(job->case_, line) : json_array_new();
     const char *kind = json_string_or(json_get(json_get(line, "device"), "kind"), NULL);
     bool made = json_set(line, "verdicts", verdicts);
-    if (counts.fail > 0) {
+    if (verdicts_failed_count(json_get(line, "verdicts")) > 0) {
         struct text reason = {0};
         ending->status = CASE_STATUS_FAIL;
         case_failures_append(&reason, line, CASE_REASON_BYTES);

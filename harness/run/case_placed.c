@@ -378,7 +378,6 @@ static enum status_code placed_measure(const struct measuring *measuring, struct
 }
 
 const struct case_kind case_kind_placed = {
-    .name = "placed",
     .applies = placed_applies,
     .predict = placed_predict,
     .measure = placed_measure,
@@ -388,7 +387,6 @@ const struct case_kind case_kind_placed = {
 };
 
 const struct case_kind case_kind_checkpoint = {
-    .name = "checkpoint",
     .applies = checkpoint_applies,
     .predict = placed_predict,
     .measure = placed_measure,

@@ -43,4 +43,4 @@ static enum status_code replay_measure(const struct measuring *measuring, struct
 }
 
 const struct case_kind case_kind_replay = {
-    .name = "replay", .applies = replay_applies, .predict = prediction_by_estimators, .measure = replay_measure};
+    .applies = replay_applies, .predict = prediction_by_estimators, .measure = replay_measure};

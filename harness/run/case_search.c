@@ -109,4 +109,4 @@ static enum status_code search_measure(const struct measuring *measuring, struct
 }
 
 const struct case_kind case_kind_search = {
-    .name = "search", .applies = search_applies, .predict = search_predict_whole, .measure = search_measure};
+    .applies = search_applies, .predict = search_predict_whole, .measure = search_measure};

@@ -7,15 +7,10 @@
 
 #include "harness/run/run.h"
 
-struct verdict_counts {
-    int pass, fail;
-    int unknown; /* judged by the suite, but predicted or measured is not known */
-};
-
 /* The array for "verdicts" of a case line that has stages and estimates. NULL where memory ran out. */
-struct json *verdicts_make(const struct suite_case *case_, const struct json *line, struct verdict_counts *counts);
+struct json *verdicts_make(const struct suite_case *case_, const struct json *line);
 
-/* An empty array's counterpart: how many are in a line that was made before. */
-struct verdict_counts verdicts_count(const struct json *verdicts);
+/* How many of them failed. */
+int verdicts_failed_count(const struct json *verdicts);
 
 #endif
