@@ -131,7 +131,7 @@ class StorageLedger(TorchDispatchMode):
         if self.live_bytes > self.peak_bytes:
             self.peak_bytes, self.peak_operator = self.live_bytes, name
         if self.events is not None:
-            self.events.append(["alloc", number, size, name, str(tensor.dtype)[6:], list(tensor.shape)])
+            self.events.append(["alloc", number, size, name])
         weakref.finalize(storage, self._gone, address).atexit = False
 
     def _gone(self, address):

@@ -17,26 +17,33 @@
 #include "models/find/config_file.h"
 #include "models/workload/workload_tape.h"
 
-enum { EVENTS_MAXIMUM = 4096, IDENTITIES_MAXIMUM = 8192 };
+enum { EVENTS_MAXIMUM = 4096, IDENTITIES_MAXIMUM = 8192, LABEL_BYTES = 96, DIFFERENCE_BYTES = 320 };
 
 /* Positive: bytes taken; negative: bytes given back. */
-struct sequence {
-    int count;
-    int64_t bytes[EVENTS_MAXIMUM];
+struct memory_event {
+    int64_t bytes;
+    char label[LABEL_BYTES]; /* of what is taken: its tensor or operation, of PyTorch's side the operator; for people */
 };
 
-static void sequence_add(struct sequence *sequence, int64_t bytes)
+struct sequence {
+    int count;
+    struct memory_event events[EVENTS_MAXIMUM];
+};
+
+static void sequence_add(struct sequence *sequence, int64_t bytes, const char *label)
 {
     if (bytes != 0) {
         assert_true(sequence->count < EVENTS_MAXIMUM);
-        sequence->bytes[sequence->count++] = bytes;
+        struct memory_event *event = &sequence->events[sequence->count++];
+        event->bytes = bytes;
+        snprintf(event->label, sizeof event->label, "%s", label);
     }
 }
 
-/* The last occurrence of the stage in a recorded file: ["alloc", id, bytes, ...], ["free", id], ["stage", name]. */
+/* The last occurrence of the stage in a recorded file: ["alloc", id, bytes, operator], ["free", id], ["stage", name] */
 static void recorded_read(const char *path, const char *stage, struct sequence *sequence)
 {
-    static int64_t sizes[IDENTITIES_MAXIMUM];
+    static struct memory_event taken[IDENTITIES_MAXIMUM];
     FILE *file = fopen(path, "r");
     if (file == NULL) {
         fail_msg("%s cannot be read", path);
@@ -59,10 +66,11 @@ static void recorded_read(const char *path, const char *stage, struct sequence *
             inside = strcmp(json_string_or(json_at(line, 1), ""), stage) == 0;
             sequence->count = inside ? 0 : sequence->count;
         } else if (strcmp(kind, "alloc") == 0) {
-            sizes[id] = json_integer_or(json_at(line, 2), 0);
-            sequence_add(inside ? sequence : &(struct sequence){0}, sizes[id]);
+            taken[id].bytes = json_integer_or(json_at(line, 2), 0);
+            snprintf(taken[id].label, sizeof taken[id].label, "%s", json_string_or(json_at(line, 3), "?"));
+            sequence_add(sequence, inside ? taken[id].bytes : 0, taken[id].label);
         } else if (inside) {
-            sequence_add(sequence, -sizes[id]);
+            sequence_add(sequence, -taken[id].bytes, taken[id].label);
         }
         json_release(line);
     }
@@ -93,16 +101,15 @@ static void tape_read(const struct tape_view *view, enum stage stage, struct seq
             sequence->count = inside ? 0 : sequence->count;
         } else if (inside && event.kind != EVENT_RUN) {
             const struct storage *storage = &view->storages[event.index];
-            sequence_add(sequence, is_hidden(storage)          ? 0
-                                   : event.kind == EVENT_ALLOC ? storage->bytes
-                                                               : -storage->bytes);
+            int64_t bytes = is_hidden(storage) ? 0 : event.kind == EVENT_ALLOC ? storage->bytes : -storage->bytes;
+            sequence_add(sequence, bytes, storage->label);
         }
     }
 }
 
 static int bytes_compare(const void *a, const void *b)
 {
-    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+    int64_t left = ((const struct memory_event *)a)->bytes, right = ((const struct memory_event *)b)->bytes;
     return (left > right) - (left < right);
 }
 
@@ -112,25 +119,56 @@ static void releases_sort(struct sequence *sequence)
 {
     for (int i = 0; i < sequence->count; i++) {
         int first = i;
-        while (i < sequence->count && sequence->bytes[i] < 0) {
+        while (i < sequence->count && sequence->events[i].bytes < 0) {
             i++;
         }
-        qsort(sequence->bytes + first, (size_t)(i - first), sizeof sequence->bytes[0], bytes_compare);
+        qsort(sequence->events + first, (size_t)(i - first), sizeof sequence->events[0], bytes_compare);
     }
+}
+
+/* Where they differ first, with what either side says that the memory is for. False: nowhere. */
+static bool difference_say(const struct sequence *tape, const struct sequence *recorded, char text[DIFFERENCE_BYTES])
+{
+    for (int i = 0; i < tape->count && i < recorded->count; i++) {
+        const struct memory_event *ours = &tape->events[i], *theirs = &recorded->events[i];
+        if (ours->bytes != theirs->bytes) {
+            snprintf(text, DIFFERENCE_BYTES, "event %d is %lld bytes (%s), PyTorch's %lld (%s)", i,
+                     (long long)ours->bytes, ours->label, (long long)theirs->bytes, theirs->label);
+            return true;
+        }
+    }
+    if (tape->count != recorded->count) {
+        const struct sequence *longer = tape->count > recorded->count ? tape : recorded;
+        int shorter_count = tape->count < recorded->count ? tape->count : recorded->count;
+        snprintf(text, DIFFERENCE_BYTES, "%d events, PyTorch has %d; the first more is of %s", tape->count,
+                 recorded->count, longer->events[shorter_count].label);
+    }
+    return tape->count != recorded->count;
 }
 
 static void sequences_compare(const char *name, const char *stage, const struct sequence *tape,
                               const struct sequence *recorded)
 {
-    for (int i = 0; i < tape->count && i < recorded->count; i++) {
-        if (tape->bytes[i] != recorded->bytes[i]) {
-            fail_msg("%s, %s: event %d is %lld bytes, PyTorch's %lld", name, stage, i, (long long)tape->bytes[i],
-                     (long long)recorded->bytes[i]);
-        }
+    char difference[DIFFERENCE_BYTES];
+    if (difference_say(tape, recorded, difference)) {
+        fail_msg("%s, %s: %s", name, stage, difference);
     }
-    if (tape->count != recorded->count) {
-        fail_msg("%s, %s: %d events, PyTorch has %d", name, stage, tape->count, recorded->count);
-    }
+}
+
+static void a_difference_says_what_the_memory_is_for(void **state)
+{
+    (void)state;
+    static struct sequence ours, theirs;
+    char text[DIFFERENCE_BYTES] = "";
+    sequence_add(&ours, 512, "LINEAR");
+    sequence_add(&theirs, 512, "mm");
+    assert_false(difference_say(&ours, &theirs, text));
+    sequence_add(&theirs, -512, "mm");
+    assert_true(difference_say(&ours, &theirs, text));
+    assert_string_equal(text, "1 events, PyTorch has 2; the first more is of mm");
+    sequence_add(&ours, 1024, "GELU");
+    assert_true(difference_say(&ours, &theirs, text));
+    assert_string_equal(text, "event 1 is 1024 bytes (GELU), PyTorch's -512 (mm)");
 }
 
 /* Norms of heads, Gemma's and T5's end the life of two tensors at once, whose order is that of C++ destructors. */
@@ -143,7 +181,7 @@ static bool norms_release_together(const struct config *config)
  * with it. */
 static void end_cut(struct sequence *sequence)
 {
-    while (sequence->count > 0 && sequence->bytes[sequence->count - 1] < 0) {
+    while (sequence->count > 0 && sequence->events[sequence->count - 1].bytes < 0) {
         sequence->count--;
     }
 }
@@ -386,7 +424,8 @@ static void adapters_on_quantised_weights_are_pefts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(backward_and_step_are_pytorchs),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_difference_says_what_the_memory_is_for),
+                                       cmocka_unit_test(backward_and_step_are_pytorchs),
                                        cmocka_unit_test(decoders_are_pytorchs),
                                        cmocka_unit_test(math_attention_is_pytorchs),
                                        cmocka_unit_test(experts_are_pytorchs),
