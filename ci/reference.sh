@@ -294,8 +294,6 @@ for part in league weights-rule; do
         [ -f "$path/records.jsonl" ] || continue
         made=$work/$(basename "${path%/*}")-$part
         report_make "$path" "$made" "$plot" "$option"
-        "$assay" report "$path" "$option" --format json --output "$made.json" || exit 2
-        settle "$made.json" "$path/$plot.json"
         file_make "$work/part" league_section "$path" "$made.md" "$plot"
         cat "$work/part" >>"$work/parts" || exit 2
     done
