@@ -79,7 +79,7 @@ static const struct map maps[] = {
       {"lm_head", DISK}}},
     {"tiny-gpt-neo",
      {{"transformer.wte", GPU0},
-      {"transformer.wpe", GPU1},
+      {"transformer.wpe", GPU0},
       {"transformer.h.0", CPU},
       {"transformer.h.1", GPU1},
       {"transformer.ln_f", DISK},

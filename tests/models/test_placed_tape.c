@@ -347,11 +347,15 @@ static void a_map_that_cannot_run_is_refused(void **state)
                                                       {"model.rotary_emb", GPU0},
                                                       {"lm_head", GPU0}};
     static const struct placement_entry tied[] = {{"transformer", GPU0}, {"lm_head", GPU1}};
+    /* GPT-Neo adds both embeddings as they are; GPT-2 brings the second to the first. */
+    static const struct placement_entry embeddings[] = {
+        {"transformer.wte", GPU0}, {"transformer.wpe", GPU1}, {"transformer", GPU0}, {"lm_head", GPU0}};
     build_fails("tiny-llama", missing, 2, "gives 'model.norm.weight' no device");
     build_fails("tiny-llama", unknown, 2, "names 'head'");
     build_fails("tiny-llama", split, 7, "two devices");
     build_fails("tiny-llama", residual, 9, "two devices");
     build_fails("tiny-gpt2", tied, 2, "are one tensor");
+    build_fails("tiny-gpt-neo", embeddings, 4, "two devices");
 }
 
 /* What of a generation is not placed yet. */
