@@ -102,7 +102,7 @@ void shares_read(struct loaded *loaded)
     for (int i = 0; i < plan->place_count; i++) {
         if (loaded->lanes[i].allocator != NULL) {
             const struct allocator_counters *counters = allocator_counters(loaded->lanes[i].allocator);
-            loaded->result.shares[i].requested_bytes = counters->requested_bytes;
+            loaded->result.shares[i].requested_bytes = counters->levels[LEVEL_REQUESTED].bytes;
             level_peaks_raise(loaded->result.shares[i].peaks, counters->levels);
         }
     }
