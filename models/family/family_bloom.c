@@ -75,14 +75,6 @@ static void norm_list(struct skeleton_builder *builder, int model)
 
 /* -- the forward pass */
 
-/* What a block reads besides its input. last: the attention weights that the block before returned, which the model's
- * loop keeps by name until this one returns; NULL where blocks are checkpointed. */
-struct bloom_layer {
-    struct forward_layer layer;
-    struct value *alibi;
-    struct value **last;
-};
-
 /* Row `part` of every head's three rows of the fused projection: [B, heads, S, D], a view. */
 static struct value *part_of(const struct forward *f, struct value *fused, int part)
 {
@@ -106,17 +98,17 @@ static struct value *heads_flat(struct tape *tape, struct value *a)
 }
 
 /* The weights of the values, [B, heads, S, T], in the dtype of q; scores keep their names with the open frame. */
-static struct value *weights_make(const struct bloom_layer *bloom, struct value *q, struct value *k)
+static struct value *weights_make(const struct forward_layer *layer, struct value *q, struct value *k)
 {
-    const struct forward *f = bloom->layer.forward;
+    const struct forward *f = layer->forward;
     struct tape *tape = f->tape;
     int64_t heads = f->config->heads, batch = value_size(q, 0) / heads;
     int64_t size[] = {batch, heads, value_size(q, 1), value_size(k, 1)};
     struct value *turned = tape_transpose(tape, k, 1, 2);
-    struct value *scores = tape_biased_product(tape, bloom->alibi, q, turned, 1.0 / sqrt((double)f->config->head_dim));
+    struct value *scores = tape_biased_product(tape, layer->alibi, q, turned, 1.0 / sqrt((double)f->config->head_dim));
     struct value *masked = tape_reshape(tape, scores, 4, size);
-    if (bloom->layer.mask != NULL) {
-        value_rebind(tape, &masked, tape_add(tape, masked, bloom->layer.mask));
+    if (layer->mask != NULL) {
+        value_rebind(tape, &masked, tape_add(tape, masked, layer->mask));
     }
     int frame = tape_frame_open(tape);
     struct value *weights = tape_softmax(tape, masked, true);
@@ -134,17 +126,17 @@ static struct value *dropped_and_added(const struct forward *f, struct value *x,
 }
 
 /* BloomAttention and the sum with the residual. *weights: what it returns besides. */
-static struct value *attend(const struct bloom_layer *bloom, struct value *hidden, struct value *residual,
+static struct value *attend(const struct forward_layer *layer, struct value *hidden, struct value *residual,
                             struct value **weights)
 {
-    const struct forward *f = bloom->layer.forward;
+    const struct forward *f = layer->forward;
     struct tape *tape = f->tape;
-    struct value *fused = layer_linear(&bloom->layer, "self_attention.query_key_value", hidden);
+    struct value *fused = layer_linear(layer, "self_attention.query_key_value", hidden);
     if (fused == NULL) {
         return NULL;
     }
     struct value *q = part_of(f, fused, 0), *k = part_of(f, fused, 1), *v = part_of(f, fused, 2);
-    layer_cache(&bloom->layer, &k, &v);
+    layer_cache(layer, &k, &v);
     q = heads_flat(tape, q);
     k = heads_flat(tape, k);
     v = heads_flat(tape, v);
@@ -154,59 +146,59 @@ static struct value *attend(const struct bloom_layer *bloom, struct value *hidde
     int64_t batch = value_size(hidden, 0), heads = f->config->heads, width = f->config->head_dim;
     int64_t split[] = {batch, heads, value_size(v, 1), width};
     int64_t joined[] = {batch, value_size(hidden, 1), heads * width};
-    *weights = weights_make(bloom, q, k);
+    *weights = weights_make(layer, q, k);
     int frame = tape_frame_open(tape);
     struct value *out = tape_matmul(tape, *weights, tape_reshape(tape, v, 4, split));
     out = tape_frame_close(tape, frame, tape_reshape(tape, tape_transpose(tape, out, 1, 2), 3, joined));
-    struct value *projected = layer_linear(&bloom->layer, "self_attention.dense", out);
+    struct value *projected = layer_linear(layer, "self_attention.dense", out);
     return dropped_and_added(f, projected, residual);
 }
 
 /* attend, as the module that it is. */
-static struct value *attention(const struct bloom_layer *bloom, struct value *hidden, struct value *residual,
+static struct value *attention(const struct forward_layer *layer, struct value *hidden, struct value *residual,
                                struct value **weights)
 {
-    const struct forward *f = bloom->layer.forward;
-    struct bloom_layer inside = *bloom;
-    struct module_visit visit = layer_enter(&bloom->layer, "self_attention");
+    const struct forward *f = layer->forward;
+    struct forward_layer inside = *layer;
+    struct module_visit visit = layer_enter(layer, "self_attention");
     hidden = module_argument(f, visit, hidden);
     residual = module_argument(f, visit, residual);
-    inside.alibi = module_argument(f, visit, bloom->alibi);
-    inside.layer.mask = module_argument(f, visit, bloom->layer.mask);
+    inside.alibi = module_argument(f, visit, layer->alibi);
+    inside.mask = module_argument(f, visit, layer->mask);
     struct value *out = attend(&inside, hidden, residual, weights);
     struct value *const results[] = {out, *weights};
     module_leave_all(f, visit, results, 2);
     return out;
 }
 
-static struct value *feed_forward(const struct bloom_layer *bloom, struct value *hidden, struct value *residual)
+static struct value *feed_forward(const struct forward_layer *layer, struct value *hidden, struct value *residual)
 {
-    const struct forward *f = bloom->layer.forward;
-    struct module_visit visit = layer_enter(&bloom->layer, "mlp");
+    const struct forward *f = layer->forward;
+    struct module_visit visit = layer_enter(layer, "mlp");
     hidden = module_argument(f, visit, hidden);
     residual = module_argument(f, visit, residual);
     int frame = tape_frame_open(f->tape);
-    struct value *wide = layer_linear(&bloom->layer, "mlp.dense_h_to_4h", hidden);
+    struct value *wide = layer_linear(layer, "mlp.dense_h_to_4h", hidden);
     value_rebind(f->tape, &wide, tape_gelu_function(f->tape, wide));
-    struct value *inner = layer_linear(&bloom->layer, "mlp.dense_4h_to_h", wide);
+    struct value *inner = layer_linear(layer, "mlp.dense_4h_to_h", wide);
     return module_leave(f, visit, tape_frame_close(f->tape, frame, dropped_and_added(f, inner, residual)));
 }
 
 static struct value *bloom_block(struct tape *tape, const void *context, struct value *input)
 {
-    const struct bloom_layer *bloom = context;
-    bool after_norm = bloom->layer.forward->config->residual_after_norm;
+    const struct forward_layer *layer = context;
+    bool after_norm = layer->forward->config->residual_after_norm;
     int frame = tape_frame_open(tape);
-    struct value *normalised = layer_layernorm(&bloom->layer, "input_layernorm", input);
+    struct value *normalised = layer_layernorm(layer, "input_layernorm", input);
     struct value *weights = NULL;
     int inner = tape_frame_open(tape);
-    struct value *attended = attention(bloom, normalised, after_norm ? normalised : input, &weights);
+    struct value *attended = attention(layer, normalised, after_norm ? normalised : input, &weights);
     weights = tape_hold(tape, weights);
     attended = tape_frame_close(tape, inner, attended);
-    value_rebind(tape, &normalised, layer_layernorm(&bloom->layer, "post_attention_layernorm", attended));
-    struct value *result = feed_forward(bloom, normalised, after_norm ? normalised : attended);
+    value_rebind(tape, &normalised, layer_layernorm(layer, "post_attention_layernorm", attended));
+    struct value *result = feed_forward(layer, normalised, after_norm ? normalised : attended);
     result = tape_frame_close(tape, frame, result);
-    decoder_weights_return(tape, bloom->last, weights);
+    decoder_weights_return(tape, layer->last, weights);
     return result;
 }
 
@@ -228,16 +220,10 @@ static struct value *transformer(const struct forward *f, const char *root)
     if (hidden == NULL) {
         return tape_frame_close(tape, frame, NULL);
     }
-    struct bloom_layer bloom = {.layer.forward = f, .last = f->workload->checkpointing ? NULL : &last};
-    bloom.alibi = alibi_biases(f, DTYPE_FLOAT32, value_dtype(hidden), false);
-    bloom.layer.mask = forward_mask(f, words, true);
-    struct value *held[] = {bloom.alibi, bloom.layer.mask};
-    for (int64_t i = 0; i < f->config->layers; i++) {
-        bloom.layer.index = i;
-        snprintf(bloom.layer.prefix, sizeof bloom.layer.prefix, "%sh.%lld", root, (long long)i);
-        value_rebind(tape, &hidden,
-                     forward_block(f, bloom_block, bloom.layer.prefix, &bloom, sizeof bloom, held, 2, hidden));
-    }
+    struct forward_layer layer = {.forward = f, .last = f->workload->checkpointing ? NULL : &last};
+    layer.alibi = alibi_biases(f, DTYPE_FLOAT32, value_dtype(hidden), false);
+    layer.mask = forward_mask(f, words, true);
+    hidden = decoder_layers(&layer, NULL, root, hidden);
     snprintf(path, sizeof path, "%sln_f", root);
     value_rebind(tape, &hidden, forward_layernorm(f, path, hidden));
     tape_let_go(tape, last);
@@ -249,6 +235,7 @@ static const struct decoder bloom = {
     .types = DECODER_TYPES(types),
     .after_words = norm_list,
     .layer_list = layer_list,
+    .passes_words = true,
     .layer = bloom_block,
     .model = transformer,
 };

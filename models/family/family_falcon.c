@@ -148,14 +148,6 @@ static void layer_list(struct skeleton_builder *builder, int layers, int64_t num
 
 /* -- the forward pass */
 
-/* What a block reads besides its input. alibi: [B, heads, 1, T], added to scores in the eager form; NULL: positions
- * turn queries and keys. last: see decoder_weights_return. */
-struct falcon_layer {
-    struct forward_layer layer;
-    struct value *alibi;
-    struct value **last;
-};
-
 /* Row `part` of every head's three rows: [B, S, heads, D], views. */
 static void heads_select(const struct forward *f, struct value *fused, struct value *parts[3])
 {
@@ -203,30 +195,30 @@ static void heads_split(const struct forward *f, struct value *fused, struct val
 }
 
 /* Attention weights with positions in queries and keys: no dropout acts on them. */
-static struct value *weights_make(const struct falcon_layer *falcon, struct value *q, struct value *k)
+static struct value *weights_make(const struct forward_layer *layer, struct value *q, struct value *k)
 {
-    const struct forward *f = falcon->layer.forward;
+    const struct forward *f = layer->forward;
     struct tape *tape = f->tape;
     int frame = tape_frame_open(tape);
     struct value *scores = tape_matmul(tape, q, tape_transpose(tape, k, 2, 3));
     scores = tape_scale_(tape, scores, 1.0 / sqrt((double)f->config->head_dim));
-    struct value *masked = tape_add(tape, scores, falcon->layer.mask);
+    struct value *masked = tape_add(tape, scores, layer->mask);
     return tape_frame_close(tape, frame, tape_softmax(tape, masked, false));
 }
 
 /* With biases by distance, which the mask holds too: the real class adds them twice here, and once in its fused form.
  * dtype: of the hidden state. Scores stay with the open frame. */
-static struct value *weights_make_biased(const struct falcon_layer *falcon, enum dtype dtype, struct value *q,
+static struct value *weights_make_biased(const struct forward_layer *layer, enum dtype dtype, struct value *q,
                                          struct value *k)
 {
-    const struct forward *f = falcon->layer.forward;
+    const struct forward *f = layer->forward;
     struct tape *tape = f->tape;
     struct value *product = tape_matmul(tape, q, tape_transpose(tape, k, 2, 3));
     struct value *scores = tape_cast(tape, product, DTYPE_FLOAT32);
-    struct value *logits = tape_add(tape, scores, falcon->alibi);
+    struct value *logits = tape_add(tape, scores, layer->alibi);
     logits = tape_scale_(tape, logits, 1.0 / sqrt((double)f->config->head_dim));
     int frame = tape_frame_open(tape);
-    struct value *masked = tape_add(tape, logits, falcon->layer.mask);
+    struct value *masked = tape_add(tape, logits, layer->mask);
     struct value *lowered = tape_cast(tape, masked, dtype); /* softmax(dtype=), whose argument stays until it is done */
     struct value *weights = tape_softmax(tape, lowered, false);
     tape_drop(tape, lowered);
@@ -250,33 +242,32 @@ static struct value *heads_merge(struct tape *tape, struct value *out)
 }
 
 /* Whether our own kernel reads keys by its own rules, without a mask where none is needed. */
-static bool is_native(const struct falcon_layer *falcon)
+static bool is_native(const struct forward_layer *layer)
 {
-    return falcon->layer.forward->workload->attention == ATTENTION_NATIVE && falcon->alibi == NULL;
+    return layer->forward->workload->attention == ATTENTION_NATIVE && layer->alibi == NULL;
 }
 
 /* scaled_dot_product_attention, [B, S, heads * D]; with rotary positions it is given no dropout. */
-static struct value *attend_fused(const struct falcon_layer *falcon, struct value *const parts[3])
+static struct value *attend_fused(const struct forward_layer *layer, struct value *const parts[3])
 {
-    const struct forward *f = falcon->layer.forward;
-    if (is_native(falcon)) {
+    const struct forward *f = layer->forward;
+    if (is_native(layer)) {
         struct attention_form form = {
-            .scale = 1.0 / sqrt((double)f->config->head_dim), .causal = true, .mask = falcon->layer.mask};
+            .scale = 1.0 / sqrt((double)f->config->head_dim), .causal = true, .mask = layer->mask};
         struct value *weights = NULL;
         return forward_attention(f, &form, parts[0], parts[1], parts[2], &weights);
     }
     struct attention_settings settings = {.scale = 1.0 / sqrt((double)f->config->head_dim),
-                                          .dropout = falcon->alibi != NULL ? f->config->attention_dropout : 0.0,
+                                          .dropout = layer->alibi != NULL ? f->config->attention_dropout : 0.0,
                                           .broadcast = true,
                                           .native = f->workload->attention == ATTENTION_NATIVE,
-                                          .mask = falcon->layer.mask};
+                                          .mask = layer->mask};
     return heads_merge(f->tape, tape_attention(f->tape, parts[0], parts[1], parts[2], &settings));
 }
 
 /* FalconAttention. *weights: what it returns besides, held. */
-static struct value *attention(const struct falcon_layer *falcon, struct value *hidden, struct value **weights)
+static struct value *attention(const struct forward_layer *layer, struct value *hidden, struct value **weights)
 {
-    const struct forward_layer *layer = &falcon->layer;
     const struct forward *f = layer->forward;
     struct tape *tape = f->tape;
     int frame = tape_frame_open(tape);
@@ -286,7 +277,7 @@ static struct value *attention(const struct falcon_layer *falcon, struct value *
         return tape_frame_close(tape, frame, NULL);
     }
     heads_split(f, fused, parts);
-    if (falcon->alibi == NULL) {
+    if (layer->alibi == NULL) {
         struct value *turned[] = {rotary_turn(layer, parts[0]), rotary_turn(layer, parts[1])};
         value_rebind(tape, &parts[0], turned[0]);
         value_rebind(tape, &parts[1], turned[1]);
@@ -294,13 +285,12 @@ static struct value *attention(const struct falcon_layer *falcon, struct value *
     layer_cache(layer, &parts[1], &parts[2]);
     struct value *out = NULL;
     if (f->workload->attention == ATTENTION_EAGER) {
-        struct value *made = falcon->alibi == NULL
-                                 ? weights_make(falcon, parts[0], parts[1])
-                                 : weights_make_biased(falcon, value_dtype(hidden), parts[0], parts[1]);
+        struct value *made = layer->alibi == NULL ? weights_make(layer, parts[0], parts[1])
+                                                  : weights_make_biased(layer, value_dtype(hidden), parts[0], parts[1]);
         *weights = tape_hold(tape, made);
         out = heads_merge(tape, tape_matmul(tape, made, parts[2]));
     } else {
-        out = attend_fused(falcon, parts);
+        out = attend_fused(layer, parts);
     }
     return tape_frame_close(tape, frame, layer_linear_apart(layer, "self_attention.dense", out));
 }
@@ -316,15 +306,14 @@ static struct value *feed_forward(const struct forward_layer *layer, struct valu
 
 static struct value *falcon_layer(struct tape *tape, const void *context, struct value *input)
 {
-    const struct falcon_layer *falcon = context;
-    const struct forward_layer *layer = &falcon->layer;
+    const struct forward_layer *layer = context;
     const struct config *config = layer->forward->config;
     bool two_norms = config->parallel_blocks && config->parallel_norms == 2;
     int frame = tape_frame_open(tape);
     struct value *residual = input, *weights = NULL;
     struct value *normed = layer_layernorm(layer, two_norms ? "ln_attn" : "input_layernorm", input);
     struct value *fed_normed = two_norms ? layer_layernorm(layer, "ln_mlp", input) : normed;
-    struct value *attended = attention(falcon, normed, &weights);
+    struct value *attended = attention(layer, normed, &weights);
     if (!config->parallel_blocks) { /* dropout of this sum has the probability of attention's */
         residual = decoder_dropout_add(layer->forward, attended, input, config->attention_dropout);
         fed_normed = layer_layernorm(layer, "post_attention_layernorm", residual);
@@ -335,7 +324,7 @@ static struct value *falcon_layer(struct tape *tape, const void *context, struct
     }
     struct value *output = decoder_dropout_add(layer->forward, fed, residual, config->hidden_dropout);
     output = tape_frame_close(tape, frame, output);
-    decoder_weights_return(tape, falcon->last, weights);
+    decoder_weights_return(tape, layer->last, weights);
     return output;
 }
 
@@ -384,25 +373,15 @@ static struct value *decoder(const struct forward *f, const char *root)
     if (words == NULL) {
         return tape_frame_close(tape, frame, NULL);
     }
-    struct falcon_layer falcon = {.layer.forward = f, .last = f->workload->checkpointing ? NULL : &last};
-    struct forward_layer *layer = &falcon.layer;
-    falcon.alibi = biases_make(f, value_dtype(words));
-    struct value *positions = forward_positions(f);
-    layer->mask = is_native(&falcon) ? forward_mask(f, words, true) : forward_mask_always(f, words);
-    if (falcon.alibi != NULL) {
-        falcon.alibi = alibi_join(f, falcon.alibi, &layer->mask);
+    struct forward_layer layer = {.forward = f, .last = f->workload->checkpointing ? NULL : &last};
+    layer.alibi = biases_make(f, value_dtype(words));
+    layer.positions = forward_positions(f);
+    layer.mask = is_native(&layer) ? forward_mask(f, words, true) : forward_mask_always(f, words);
+    if (layer.alibi != NULL) {
+        layer.alibi = alibi_join(f, layer.alibi, &layer.mask);
     }
-    rotary_make(layer, root, "rotary_emb.inv_freq", words, positions);
-    struct value *held[] = {falcon.alibi, layer->mask, layer->cosine, layer->sine, positions}, *hidden = words;
-    for (int64_t i = 0; i < f->config->layers; i++) {
-        layer->index = i;
-        snprintf(layer->prefix, sizeof layer->prefix, "%sh.%lld", root, (long long)i);
-        struct value *next = forward_block(f, falcon_layer, layer->prefix, &falcon, sizeof falcon, held, 5, hidden);
-        if (hidden != words) { /* the model keeps its embedded words by name */
-            tape_drop(tape, hidden);
-        }
-        hidden = next;
-    }
+    rotary_make(&layer, root, "rotary_emb.inv_freq", words, layer.positions);
+    struct value *hidden = decoder_layers(&layer, NULL, root, words); /* the model keeps its embedded words by name */
     snprintf(path, sizeof path, "%sln_f", root);
     hidden = forward_layernorm(f, path, hidden);
     tape_let_go(tape, last);

@@ -175,14 +175,8 @@ static struct value *transformer(const struct forward *f, const char *root)
     struct value *mask = forward_mask(f, hidden, true);
     tape_recomputation_argument(tape, mask);
     value_rebind(tape, &hidden, tape_dropout(tape, hidden, f->config->embedding_dropout));
-    for (int64_t i = 0; i < f->config->layers; i++) {
-        struct forward_layer layer = {.forward = f, .mask = mask, .index = i};
-        snprintf(layer.prefix, sizeof layer.prefix, "%sh.%lld", root, (long long)i);
-        struct value *held[] = {mask, positions};
-        const char *outside = tape_module_open(tape, layer.prefix);
-        value_rebind(tape, &hidden, forward_block(f, gpt2_block, layer.prefix, &layer, sizeof layer, held, 2, hidden));
-        tape_module_close(tape, outside);
-    }
+    struct forward_layer layer = {.forward = f, .mask = mask, .positions = positions};
+    hidden = decoder_layers(&layer, NULL, root, hidden);
     char path[64];
     snprintf(path, sizeof path, "%sln_f", root);
     value_rebind(tape, &hidden, forward_layernorm(f, path, hidden));
@@ -194,6 +188,8 @@ static const struct decoder gpt2 = {
     .types = DECODER_TYPES(types),
     .after_words = positions_list,
     .layer_list = layer_list,
+    .passes_words = true,
+    .names_layers = true,
     .layer = gpt2_block,
     .model = transformer,
 };

@@ -147,13 +147,6 @@ static void positions_list(struct skeleton_builder *builder, int model)
 
 /* -- the forward pass */
 
-/* What a block reads besides its input. last: the attention weights that the block before returned, which the model's
- * loop keeps by name until this one returns. */
-struct neo_layer {
-    struct forward_layer layer;
-    struct value **last;
-};
-
 /* The weights of the values, in the dtype of v: scores in float32, hidden by the layer's own booleans and by the mask.
  * What is not returned goes when the caller's frame is closed: the lowest number is a tensor, which keeps its name. */
 static struct value *weights_make(const struct forward_layer *layer, struct value *q, struct value *k, struct value *v)
@@ -252,8 +245,7 @@ static struct value *feed_forward(const struct forward_layer *layer, struct valu
 
 static struct value *neo_block(struct tape *tape, const void *context, struct value *input)
 {
-    const struct neo_layer *neo = context;
-    const struct forward_layer *layer = &neo->layer;
+    const struct forward_layer *layer = context;
     int frame = tape_frame_open(tape);
     struct value *weights = NULL;
     struct value *hidden = layer_layernorm(layer, "ln_1", input);
@@ -265,7 +257,7 @@ static struct value *neo_block(struct tape *tape, const void *context, struct va
     struct value *fed = feed_forward(layer, hidden);
     value_rebind(tape, &hidden, tape_add(tape, residual, fed));
     hidden = tape_frame_close(tape, frame, hidden);
-    decoder_weights_return(tape, tape_recomputes(tape) ? NULL : neo->last, weights);
+    decoder_weights_return(tape, tape_recomputes(tape) ? NULL : layer->last, weights);
     return hidden;
 }
 
@@ -288,14 +280,8 @@ static struct value *transformer(const struct forward *f, const char *root)
     struct value *mask = NULL, *last = NULL;
     struct value *hidden = embeddings(f, root, &mask);
     value_rebind(tape, &hidden, tape_dropout(tape, hidden, f->config->embedding_dropout));
-    struct neo_layer neo = {.layer = {.forward = f, .mask = mask}, .last = &last};
-    for (int64_t i = 0; i < f->config->layers; i++) {
-        neo.layer.index = i;
-        snprintf(neo.layer.prefix, sizeof neo.layer.prefix, "%sh.%" PRId64, root, i);
-        const char *outside = tape_module_open(tape, neo.layer.prefix);
-        value_rebind(tape, &hidden, forward_block(f, neo_block, neo.layer.prefix, &neo, sizeof neo, &mask, 1, hidden));
-        tape_module_close(tape, outside);
-    }
+    struct forward_layer layer = {.forward = f, .mask = mask, .last = &last};
+    hidden = decoder_layers(&layer, NULL, root, hidden);
     char path[64];
     snprintf(path, sizeof path, "%sln_f", root);
     /* the last block's output and weights are still what the loop's name stands for */
@@ -309,6 +295,8 @@ static const struct decoder gpt_neo = {
     .types = DECODER_TYPES(types),
     .after_words = positions_list,
     .layer_list = layer_list,
+    .passes_words = true,
+    .names_layers = true,
     .layer = neo_block,
     .model = transformer,
 };

@@ -248,12 +248,8 @@ static struct value *decoder(const struct forward *f, const char *root)
     int frame = tape_frame_open(tape);
     struct value *mask = NULL, *positions = NULL;
     struct value *hidden = embeddings(f, root, &mask, &positions);
-    for (int64_t i = 0; i < f->config->layers; i++) {
-        struct forward_layer layer = {.forward = f, .mask = mask, .index = i};
-        snprintf(layer.prefix, sizeof layer.prefix, "%sdecoder.layers.%lld", root, (long long)i);
-        struct value *held[] = {mask, positions};
-        value_rebind(tape, &hidden, forward_block(f, opt_layer, layer.prefix, &layer, sizeof layer, held, 2, hidden));
-    }
+    struct forward_layer layer = {.forward = f, .mask = mask, .positions = positions};
+    hidden = decoder_layers(&layer, NULL, root, hidden);
     char path[64];
     if (f->config->final_norm) {
         snprintf(path, sizeof path, "%sdecoder.final_layer_norm", root);
@@ -275,7 +271,8 @@ static struct value *model(const struct forward *f, const char *root)
 }
 
 static const struct decoder opt = {
-    .names = {.inside = "model"},
+    .names = {.inside = "model", .layers = "decoder.layers"},
+    .passes_words = true,
     .layer = opt_layer,
     .model = model,
 };

@@ -46,23 +46,37 @@ void decoder_rotary_make(const struct forward *f, struct decoder_tables *tables,
     }
 }
 
-struct value *decoder_layers(const struct forward *f, const struct decoder_tables *tables, const char *root,
+static struct value *layer_run(const struct forward_layer *layer, struct value *hidden)
+{
+    const struct forward *f = layer->forward;
+    const struct decoder *decoder = f->config->family->decoder;
+    struct value *held[] = {layer->alibi, layer->mask, layer->cosine, layer->sine, layer->positions};
+    const char *outside = decoder->names_layers ? tape_module_open(f->tape, layer->prefix) : NULL;
+    struct value *next = forward_block(f, decoder->layer, layer->prefix, layer, sizeof *layer, held, 5, hidden);
+    if (decoder->names_layers) {
+        tape_module_close(f->tape, outside);
+    }
+    return next;
+}
+
+struct value *decoder_layers(struct forward_layer *layer, const struct decoder_tables *tables, const char *root,
                              struct value *input)
 {
+    const struct forward *f = layer->forward;
     const struct decoder *decoder = f->config->family->decoder;
     struct value *hidden = input;
     for (int64_t i = 0; i < f->config->layers; i++) {
         int kind = config_layer_slides(f->config, i) ? 1 : 0;
-        struct forward_layer layer = {.forward = f,
-                                      .mask = tables->masks[kind],
-                                      .cosine = tables->cosines[kind],
-                                      .sine = tables->sines[kind],
-                                      .positions = tables->positions,
-                                      .index = i};
-        snprintf(layer.prefix, sizeof layer.prefix, "%s%s.%lld", root, decoder->names.layers, (long long)i);
-        struct value *held[] = {layer.mask, layer.cosine, layer.sine, tables->positions};
-        struct value *next = forward_block(f, decoder->layer, layer.prefix, &layer, sizeof layer, held, 4, hidden);
-        if (hidden != input) {
+        if (tables != NULL) {
+            layer->mask = tables->masks[kind];
+            layer->cosine = tables->cosines[kind];
+            layer->sine = tables->sines[kind];
+            layer->positions = tables->positions;
+        }
+        layer->index = i;
+        snprintf(layer->prefix, sizeof layer->prefix, "%s%s.%lld", root, decoder->names.layers, (long long)i);
+        struct value *next = layer_run(layer, hidden);
+        if (hidden != input || decoder->passes_words) {
             tape_drop(f->tape, hidden);
         }
         hidden = next;
@@ -99,7 +113,8 @@ struct value *decoder_body(const struct forward *f, const char *root)
     struct value *hidden = decoder->drops_words ? tape_dropout(tape, words, f->config->embedding_dropout) : words;
     (decoder->turn != NULL ? decoder->turn : rotary_tables)(f, &tables, root, hidden);
     /* The words (inputs_embeds) keep their name until the model returns. */
-    hidden = decoder_layers(f, &tables, root, hidden);
+    struct forward_layer layer = {.forward = f};
+    hidden = decoder_layers(&layer, &tables, root, hidden);
     snprintf(path, sizeof path, "%s%s", root, decoder->names.norm);
     bool rms = decoder_type_of(f->config)->classes.norm != NULL;
     return tape_frame_close(tape, frame, (rms ? forward_rms_norm : forward_layernorm)(f, path, hidden));

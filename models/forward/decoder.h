@@ -20,8 +20,10 @@ void decoder_rotary_make(const struct forward *f, struct decoder_tables *tables,
 /* Whether the model has layers with the sliding window (windowed), or without. */
 bool decoder_has_layers(const struct config *config, bool windowed);
 
-/* The layers below root over input, each with the tables of its kind. input keeps its name. */
-struct value *decoder_layers(const struct forward *f, const struct decoder_tables *tables, const char *root,
+/* The layers below root over input. layer has what all of them read; its prefix and index are set for each, and with
+ * tables (else NULL) its mask and positions too, by the kind of layer. input keeps its name, unless the decoder passes
+ * its words on. */
+struct value *decoder_layers(struct forward_layer *layer, const struct decoder_tables *tables, const char *root,
                              struct value *input);
 
 /* The last hidden state of the model below root: "" where it is bare, else "model." or the like. Words, masks, rotary

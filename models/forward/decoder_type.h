@@ -74,6 +74,8 @@ struct decoder {
     void (*after_words)(struct skeleton_builder *builder, int model); /* modules and buffers there; NULL: none */
     void (*layer_list)(struct skeleton_builder *builder, int layers, int64_t number, const struct decoder_type *type);
     /* -- the forward pass */
+    bool passes_words; /* the model has no name of its own for what it gives the first layer, whose return frees it */
+    bool names_layers; /* what a layer computes outside of its modules has the layer's name in traces */
     bool drops_words; /* layers are given the words behind a dropout, another tensor by name whatever its probability */
     tape_block *layer;
     enum decoder_masks (*masks)(const struct forward *forward); /* NULL: DECODER_MASKS_ONE */

@@ -112,6 +112,8 @@ struct forward_layer {
     const struct forward *forward;
     struct value *mask, *cosine, *sine;
     struct value *positions; /* nothing but an argument: it goes along where a part runs elsewhere */
+    struct value *alibi;     /* biases by distance */
+    struct value **last;     /* see decoder_weights_return */
     int64_t index;
     char prefix[96]; /* "encoder.layer.0" */
 };
