@@ -210,6 +210,8 @@ struct value *tape_select(struct tape *tape, struct value *a, int dimension, int
 struct value *tape_index(struct tape *tape, struct value *a, int dimension, int64_t index);
 struct value *tape_expand(struct tape *tape, struct value *a, int rank, const int64_t *size);
 void tape_split(struct tape *tape, struct value *a, int dimension, int count, struct value **parts);
+/* The parts without the dimension, which has count of them. Their gradients are stacked. */
+void tape_unbind(struct tape *tape, struct value *a, int dimension, int count, struct value **parts);
 struct value *tape_contiguous(struct tape *tape, struct value *a); /* a itself if it is dense, else a copy */
 /* A view if the strides allow it, else a copy. */
 struct value *tape_reshape(struct tape *tape, struct value *a, int rank, const int64_t *size);

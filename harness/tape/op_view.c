@@ -263,6 +263,57 @@ void tape_split(struct tape *tape, struct value *a, int dimension, int count, st
     }
 }
 
+/* -- unbind: the gradient is a stack of those of the parts */
+
+static void unbind_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
+{
+    int dimension = (int)node->attributes.i[0];
+    struct value *some = NULL;
+    for (int i = 0; i < node->output_count; i++) {
+        some = out[i] != NULL ? out[i] : some;
+    }
+    if (some == NULL) {
+        return;
+    }
+    in[0] = value_new(tape, some->dtype, &node->edges[0].shape, "stacked gradients");
+    for (int i = 0; i < node->output_count; i++) {
+        struct value *place = value_slice(tape, in[0], dimension, i, 1);
+        if (place != NULL) {
+            shape_remove(place, dimension);
+        }
+        if (out[i] != NULL) {
+            tape_copy_into(tape, out[i], place);
+        } else {
+            tape_fill(tape, place, 0.0);
+        }
+        tape_drop(tape, place);
+    }
+}
+
+void tape_unbind(struct tape *tape, struct value *a, int dimension, int count, struct value **parts)
+{
+    memset(parts, 0, sizeof *parts * (size_t)count);
+    if (a == NULL || tape_failed(tape)) {
+        return;
+    }
+    int at = dimension_of(a, dimension);
+    struct node *node = NULL;
+    for (int i = 0; i < count; i++) {
+        parts[i] = value_slice(tape, a, at, i, 1);
+        if (parts[i] != NULL) {
+            shape_remove(parts[i], at);
+        }
+        if (i == 0) {
+            node = node_new(tape, unbind_backward, 1, &a, parts[0]);
+        } else {
+            node_output(node, parts[i], i);
+        }
+    }
+    if (node != NULL) {
+        node->attributes = attributes_i(at, 0);
+    }
+}
+
 /* -- expand: the gradient is summed by the engine, which knows the input's shape */
 
 struct value *tape_expand(struct tape *tape, struct value *a, int rank, const int64_t *size)

@@ -103,6 +103,7 @@ struct config {
     bool rope_interleaved;        /* positions turn neighbours, not halves */
     bool rope_complex;            /* as complex numbers, in float32: DeepSeek-V2 */
     /* images */
+    double classifier_dropout; /* before the classifier of an image */
     int64_t image, patch, channels, classes;
     int64_t depths[CONFIG_STAGES_MAXIMUM], widths[CONFIG_STAGES_MAXIMUM]; /* of the stages of a convolutional network */
     int64_t stem;

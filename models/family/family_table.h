@@ -24,7 +24,8 @@
     X(mixtral)                                                                                                         \
     X(qwen_moe)                                                                                                        \
     X(deepseek)                                                                                                        \
-    X(gpt_neo)
+    X(gpt_neo)                                                                                                         \
+    X(timm_vit)
 
 #define FAMILY_DECLARE(name) extern const struct family family_##name;
 FAMILIES(FAMILY_DECLARE)

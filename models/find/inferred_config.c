@@ -126,7 +126,7 @@ static const struct {
      "a VGG of timm or torchvision, which assay builds from timm's config.json"},
     {{"stages.0.blocks.0.conv_dw.weight", "stem.0.weight"}, "a ConvNeXt of timm, which assay does not build"},
     {{"blocks.0.attn.qkv.weight", "patch_embed.proj.weight"},
-     "a vision transformer of timm, which assay does not build"},
+     "a vision transformer of timm, which assay builds from timm's config.json"},
     {{"convnextv2.encoder.stages.0.layers.0.dwconv.weight", "convnextv2.encoder.stages.0.layers.0.grn.weight"},
      "a ConvNeXt V2, which assay does not build"},
 };

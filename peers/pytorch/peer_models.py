@@ -85,7 +85,7 @@ FAMILIES = {
     "convnext": ("convnext", ConvNextForImageClassification, ConvNextModel, ConvNextConfig),
     "xlm-roberta": ("bert", XLMRobertaForMaskedLM, XLMRobertaModel, XLMRobertaConfig),
 }
-CLASSIFIERS = ("resnet", "vgg")  # images in, logits out, no loss of their own
+CLASSIFIERS = ("resnet", "vgg", "timm_vit")  # images in, logits out, no loss of their own
 IMAGES = ("vit", "convnext", *CLASSIFIERS)
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 CATALOGUE = os.path.join(FOLDER, "..", "..", "models", "catalogue")
@@ -101,7 +101,7 @@ def configured(path):
     if "architecture" not in raw:
         family, with_head, bare, config_class = FAMILIES[raw["model_type"]]
         return family, with_head, bare, config_class.from_json_file(path)
-    family = raw["architecture"].rstrip("0123456789")
+    family = "timm_vit" if raw["architecture"].startswith(("vit_", "deit_")) else raw["architecture"].rstrip("0123456789")
     if family not in CLASSIFIERS:
         raise KeyError(raw["architecture"])
 
@@ -169,8 +169,13 @@ def build(case, device, checkpointing=SHADOW_CHECKPOINTING):
     family, with_head, bare, config = model_row(case["model"])
     dtype = storage_dtype(case)
     if family in CLASSIFIERS:
+        if family == "timm_vit":
+            import timm  # here alone
+            timm.layers.set_fused_attn(case["attention"] != "eager")
         with torch.device(device):
             model = with_head()
+        if case.get("checkpointing"):
+            model.set_grad_checkpointing(True)
         return family, model if dtype == torch.float32 else model.to(dtype), config
     config = copy.deepcopy(config)
     if family not in IMAGES:

@@ -12,8 +12,7 @@ from torch.overrides import TorchFunctionMode
 LOWER_PRECISION = {F.linear, F.conv2d, torch.addmm, torch.matmul, torch.Tensor.matmul, torch.bmm, torch.mm,
                    torch.baddbmm, torch.Tensor.baddbmm, torch.Tensor.__matmul__}
 FLOAT32 = {F.layer_norm, torch.pow, torch.Tensor.pow, torch.Tensor.__pow__, torch.rsqrt, torch.exp}
-PROMOTE = {torch.cat}  # to the widest dtype among the arguments
-FLOAT32_IF_NO_DTYPE = {torch.sum, torch.Tensor.sum, torch.cumsum, torch.Tensor.cumsum}
+FLOAT32_IF_NO_DTYPE = {torch.sum, torch.Tensor.sum, torch.cumsum, torch.Tensor.cumsum, torch.Tensor.softmax}
 
 
 class CudaAutocast(TorchFunctionMode):
@@ -64,10 +63,6 @@ class CudaAutocast(TorchFunctionMode):
             names = list(kwargs)
             cast = self.cast_all(list(args) + [kwargs[name] for name in names], dtype)
             args, kwargs = cast[:len(args)], dict(zip(names, cast[len(args):]))
-        elif func in PROMOTE:
-            tensors = list(args[0])
-            if len({tensor.dtype for tensor in tensors if tensor.is_floating_point()}) > 1:
-                args = (self.cast_all(tensors, torch.float32), *args[1:])
         elif func in FLOAT32_IF_NO_DTYPE and args[0].is_floating_point():
             kwargs.setdefault("dtype", torch.float32)
         return func(*args, **kwargs)

@@ -465,6 +465,25 @@ def gpt_neo_cases():
     return out
 
 
+def timm_vit_cases():
+    """Vision transformers of timm: one projection for queries, keys and values."""
+    out = []
+    for precision in ("float32", "bfloat16", "amp-bfloat16"):
+        optimizer = optimizer_for(precision)
+        for attention in ("sdpa", "eager"):
+            for model, batch in (("tiny-timm-vit", 2), ("timm/deit_tiny_patch16_224.fb_in1k", 8),
+                                 ("timm/vit_base_patch16_224.augreg2_in21k_ft_in1k", 1)):
+                tiny = model == "tiny-timm-vit"
+                if not tiny or (precision, attention) != ("float32", "sdpa"):  # scratch of float32's fused backward
+                    out.append(case_of(model, "train", precision, batch, None, attention, optimizer))
+                out.append(case_of(model, "infer", precision, batch, None, attention, events=tiny and attention == "sdpa"))
+        deit = "timm/deit_small_patch16_224.fb_in1k"
+        out.append(case_of(deit, "train", precision, 8, None, "sdpa", "sgd-momentum"))
+        if precision != "amp-bfloat16":  # timm's own checkpoint() does not know how the shadow casts
+            out.append(case_of(deit, "train", precision, 8, None, "sdpa", optimizer, checkpointing=True))
+    return out
+
+
 def has_form(case):
     """BLOOM's class has the eager form alone."""
     return "bloom" not in case["model"] or case["attention"] == "eager"
@@ -475,4 +494,4 @@ def cases():
             adapter_cases() + quantized_cases() + fused_loss_cases() + decoder_cases() + decoder_generate_cases() +
             encoder_cases() + list(filter(has_form, learned_position_cases())) + expert_cases(*EXPERTS) +
             latent_cases() + expert_generate_cases() + encoder_decoder_cases() + falcon_cases() +
-            gpt_neo_cases())
+            gpt_neo_cases() + timm_vit_cases())

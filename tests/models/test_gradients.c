@@ -29,7 +29,8 @@ static const char *const families[] = {"bert",
                                        "tiny-t5",
                                        "tiny-falcon",
                                        "tiny-falcon-alibi",
-                                       "tiny-gpt-neo"};
+                                       "tiny-gpt-neo",
+                                       "tiny-timm-vit"};
 
 enum { FAMILY_TESTS = sizeof families / sizeof families[0] };
 

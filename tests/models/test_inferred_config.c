@@ -321,7 +321,7 @@ static void networks_of_others_are_named(void **state)
          "by layer1.0.conv1.weight it is a ResNet of timm or torchvision, which assay builds from timm's config.json"},
         {{"stem.0.weight", "stages.0.blocks.0.conv_dw.weight"}, "it is a ConvNeXt of timm, which assay does not build"},
         {{"blocks.0.attn.qkv.weight", "patch_embed.proj.weight"},
-         "it is a vision transformer of timm, which assay does not build"},
+         "it is a vision transformer of timm, which assay builds from timm's config.json"},
         {{"a.weight", "b.weight"}, "its tensors do not tell what the model is; put the model's config.json beside it"},
     };
     (void)state;

@@ -97,6 +97,10 @@ static const struct {
     {"EleutherAI/gpt-neo-125m", HEAD_LM, 125198592, 12 * 2048 * 2048},
     {"EleutherAI/gpt-neo-1.3B", HEAD_LM, 1315575808, 24 * 2048 * 2048},
     {"EleutherAI/gpt-neo-2.7B", HEAD_BARE, 2651307520, 32 * 2048 * 2048},
+    {"timm/deit_tiny_patch16_224.fb_in1k", HEAD_LM, 5717416, 0}, /* 5.7 M, 22.1 M, 86.6 M: the model cards */
+    {"timm/deit_small_patch16_224.fb_in1k", HEAD_LM, 22050664, 0},
+    {"timm/deit_base_patch16_224.fb_in1k", HEAD_LM, 86567656, 0},
+    {"timm/vit_large_patch16_224.augreg_in21k_ft_in1k", HEAD_LM, 304326632, 0},
     {"tiiuae/falcon-7b", HEAD_LM, 6921720704, 256},
     {"tiiuae/falcon-40b", HEAD_LM, 41303293952, 256},
     {"tiiuae/falcon-rw-1b", HEAD_LM, 1311625216, 256},
@@ -262,7 +266,7 @@ static void test_golden(void **state)
                                          "tiny-llama",        "tiny-mistral",     "tiny-qwen2",
                                          "tiny-vit",          "tiny-resnet",      "tiny-resnet-bottleneck",
                                          "tiny-vgg",          "tiny-convnext",    "tiny-t5",
-                                         "tiny-gpt-neo"};
+                                         "tiny-gpt-neo",      "tiny-timm-vit"};
     (void)state;
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
         golden_check(models[i], HEAD_BARE);

@@ -12,9 +12,9 @@
 #include "models/find/catalogue.h"
 #include "models/workload/workload_tape.h"
 
-static const char *const tiny[] = {"tiny-bert",  "tiny-gpt2",    "tiny-llama",  "tiny-mistral",
-                                   "tiny-qwen2", "tiny-vit",     "tiny-resnet", "tiny-resnet-bottleneck",
-                                   "tiny-vgg",   "tiny-convnext"};
+static const char *const tiny[] = {"tiny-bert",  "tiny-gpt2",     "tiny-llama",   "tiny-mistral",
+                                   "tiny-qwen2", "tiny-vit",      "tiny-resnet",  "tiny-resnet-bottleneck",
+                                   "tiny-vgg",   "tiny-convnext", "tiny-timm-vit"};
 static const char *const large[] = {"bert-large-uncased",
                                     "gpt2-xl",
                                     "meta-llama/Llama-2-70b-hf",
