@@ -28,14 +28,14 @@ struct byte_source {
     int64_t size_bytes; /* of all there is; does not change */
 };
 
-/* Reads exactly count bytes from offset on. STATUS_INVALID where they are not all inside the source: "NAME: COUNT bytes
+/* Reads exactly count bytes from offset on. STATUS_INVALID if they are not all inside the source: "NAME: COUNT bytes
  * at byte OFFSET are wanted, but it ends at byte SIZE; ...". Else the errors of the implementation. */
 enum status_code byte_source_read(struct byte_source *source, int64_t offset, void *bytes, size_t count,
                                   struct status *error);
 
 void byte_source_release(struct byte_source *source); /* NULL is accepted */
 
-/* A regular file, opened for reading; released by the caller. STATUS_IO where it cannot be opened or is something else
+/* A regular file, opened for reading; released by the caller. STATUS_IO if it cannot be opened or is something else
  * (a folder, a pipe). A file that grows or shrinks afterwards keeps the size that it had: what is gone is STATUS_IO. */
 enum status_code file_source_open(const char *path, struct byte_source **source, struct status *error);
 

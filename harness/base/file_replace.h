@@ -27,7 +27,7 @@ enum file_role {
 };
 
 /* Writes content to path. STATUS_IO with "PATH: cannot be written: cause", and a remedy where the role is the reason;
- * what was there is then as it was. STATUS_OUT_OF_MEMORY where content has failed. */
+ * what was there is then as it was. STATUS_OUT_OF_MEMORY if content has failed. */
 enum status_code file_replace(const char *path, enum file_role role, const struct text *content, struct status *error);
 
 /* The same in pieces, for content that is too long to be kept: opened, given to, and finished. The old content stays

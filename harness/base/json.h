@@ -29,7 +29,7 @@ enum json_kind {
 };
 
 /* Parses a whole file of at most maximum_bytes. STATUS_INVALID with "FILE:LINE:COLUMN: cause; remedy";
- * STATUS_IO where it cannot be read or is not a regular file, for which nothing is waited. The result is released by
+ * STATUS_IO if it cannot be read or is not a regular file, for which nothing is waited. The result is released by
  * the caller. */
 enum status_code json_parse_file(const char *path, size_t maximum_bytes, struct json **document, struct status *error);
 
@@ -43,7 +43,7 @@ void json_release(struct json *value); /* NULL is accepted */
  * times as fast. */
 struct json_scanner; /* opaque */
 
-struct json_scanner *json_scanner_new(void);             /* NULL where memory ran out */
+struct json_scanner *json_scanner_new(void);             /* NULL if memory ran out */
 void json_scanner_release(struct json_scanner *scanner); /* NULL is accepted */
 
 /* Reads text as json_parse_text does, with the same errors. *document is borrowed from scanner until its next text, and
@@ -55,7 +55,7 @@ enum status_code json_scan_text(struct json_scanner *scanner, const char *name, 
 enum json_kind json_kind(const struct json *value); /* NULL counts as JSON_KIND_NULL */
 const char *json_kind_name(enum json_kind kind);    /* "null", "a boolean", "an integer", ... */
 
-/* Readers that do not fail: NULL or the fallback where the member is absent or of another kind. */
+/* Readers that do not fail: NULL or the fallback if the member is absent or of another kind. */
 struct json *json_get(const struct json *object, const char *key);
 struct json *json_at(const struct json *array, size_t index);
 size_t json_count(const struct json *container); /* members or elements; 0 for scalars */
@@ -69,7 +69,7 @@ bool json_boolean_or(const struct json *value, bool fallback);
 const char *json_key_at(const struct json *object, size_t index);
 const char *json_key_after(const struct json *object, const char *key);
 
-/* Writers. NULL where memory ran out; json_set and json_append accept a NULL container or child and then return
+/* Writers. NULL if memory ran out; json_set and json_append accept a NULL container or child and then return
  * false.
  * They take over the reference to child, also on failure. */
 struct json *json_object_new(void);
@@ -84,7 +84,7 @@ bool json_append(struct json *array, struct json *child);
 void json_remove(struct json *object, const char *key); /* does nothing if there is no such member */
 struct json *json_share(struct json *value);            /* one more reference to the same value */
 
-/* A copy with all that is below it; NULL where memory ran out. */
+/* A copy with all that is below it; NULL if memory ran out. */
 struct json *json_copy_new(const struct json *value);
 
 /* The end of a chain of writers: value where all of them succeeded (made), else NULL after releasing it. */

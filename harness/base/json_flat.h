@@ -28,13 +28,13 @@ struct json_flat {
     } value;
 };
 
-/* NULL where value is one of jansson's. */
+/* NULL if value is one of jansson's. */
 const struct json_flat *json_flat_of(const struct json *value);
 
 /* The same bytes give the same number; different ones rarely do. */
 uint32_t json_flat_hash(const char *key, size_t length);
 
-/* NULL where object is none or has no such member. */
+/* NULL if object is none or has no such member. */
 const struct json_flat *json_flat_get(const struct json_flat *object, const char *key);
 const struct json_flat *json_flat_at(const struct json_flat *array, size_t index);
 const char *json_flat_key_at(const struct json_flat *object, size_t index);

@@ -17,7 +17,7 @@ struct json_place {
  * untouched, where path is no regular file that can be read. Keys that are written with escapes are not found. */
 bool json_place_find(const char *path, const char *pointer, struct json_place *place);
 
-/* Gives an error about the file its place; where that is not found, the path alone. One that has a line already stays
+/* Gives an error about the file its place; if that is not found, the path alone. One that has a line already stays
  * as it is. error may be NULL. */
 void json_place_add(const char *path, const char *pointer, struct status *error);
 

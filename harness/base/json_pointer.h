@@ -6,10 +6,10 @@
 #include "harness/base/json.h"
 #include "harness/base/status.h"
 
-/* STATUS_INVALID with the reason and what would be right, where text is no pointer. */
+/* STATUS_INVALID with the reason and what would be right, if text is no pointer. */
 enum status_code json_pointer_check(const char *text, struct status *error);
 
-/* The value, borrowed from document; NULL where the pointer leads nowhere. An index is written without zeros in front;
+/* The value, borrowed from document; NULL if the pointer leads nowhere. An index is written without zeros in front;
  * "-", the element behind the last, is nowhere. The pointer is valid. */
 struct json *json_pointer_get(struct json *document, const char *pointer);
 

@@ -65,7 +65,7 @@ static int word_rank(const char *text, const char *name)
     return first || last ? (int)part : 0;
 }
 
-/* The ways of names_meant, best first; of each the rank is higher the better a name is, and 0 where it is none. */
+/* The ways of names_meant, best first; of each the rank is the higher the better a name is, and 0 if it is none. */
 enum way { WAY_SAME, WAY_BEGINNING, WAY_WORD, WAY_DISTANCE, WAY_COUNT };
 
 static int rank(enum way way, const char *text, const char *name)

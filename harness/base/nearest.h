@@ -9,7 +9,7 @@
 
 enum { NAMES_MEANT_MAXIMUM = 3 };
 
-/* What was probably meant by text, out of names (ended by NULL), into meant; returns how many, 0 where nobody can tell.
+/* What was probably meant by text, out of names (ended by NULL), into meant; returns how many, 0 if nobody can tell.
  * Case does not count, and '_' is '-'. The first of these ways that finds one to three names decides:
  * 1. the same name;
  * 2. names that begin with text, of two characters or more: "lora" for "lora-rank" and "lora-targets";

@@ -17,7 +17,7 @@ int regular_file_open(const char *path, struct stat *facts);
  * regular file; remedy" where it is something else. */
 enum status_code regular_file_read(const char *path, const char *remedy, int *file, struct status *error);
 
-/* Opens path for reading and appending; makes the file where there is none; the caller closes *file. STATUS_IO as
+/* Opens path for reading and appending; makes the file if there is none; the caller closes *file. STATUS_IO as
  * above, and where path is a link. */
 enum status_code regular_file_append(const char *path, const char *remedy, int *file, struct status *error);
 

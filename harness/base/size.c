@@ -39,7 +39,7 @@ const char *size_format(int64_t bytes, char text[SIZE_TEXT_BYTES])
     return text;
 }
 
-/* Reads digits; false where there is none. *overflow is set where they do not fit 63 bits. */
+/* Reads digits; false if there is none. *overflow is set if they do not fit 63 bits. */
 static bool digits_read(const char **cursor, int64_t *value, int *count, bool *overflow)
 {
     const char *text = *cursor;

@@ -42,7 +42,7 @@ enum status_spelling {
 struct status {
     enum status_code code;
     enum status_spelling spelling; /* set by whoever makes the status, read by those who name a field; stays as it is */
-    int line, column;              /* as in file_place; 0 where there is none */
+    int line, column;              /* as in file_place; 0 if there is none */
     char path[STATUS_PATH_BYTES];  /* "": the text is about no file, or says itself about which */
     char text[STATUS_TEXT_BYTES];  /* one line: cause and remedy; cut with "..." where it is too long */
 };

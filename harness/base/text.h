@@ -11,7 +11,7 @@
 /* Where a text goes that is too long to be kept: it hands over whole lines as soon as they are TEXT_DRAIN_BYTES
  * together, and keeps the rest. */
 struct text_drain {
-    /* False where the bytes cannot be taken; the reason is then in error. */
+    /* False if the bytes cannot be taken; the reason is then in error. */
     bool (*take)(struct text_drain *drain, const char *bytes, size_t count);
     struct status error; /* of the first failure; code STATUS_OK: none */
 };
@@ -38,7 +38,7 @@ void text_integer(struct text *text, int64_t value);
 /* The content; "" for an empty text. Valid until the next append or release. */
 const char *text_string(const struct text *text);
 
-/* STATUS_OK where nothing failed; else the drain's own error, or STATUS_OUT_OF_MEMORY with "no memory for WHAT". */
+/* STATUS_OK if nothing failed; else the drain's own error, or STATUS_OUT_OF_MEMORY with "no memory for WHAT". */
 enum status_code text_status(const struct text *text, const char *what, struct status *error);
 
 /* Frees the memory; the text is then empty and usable, without a drain. */

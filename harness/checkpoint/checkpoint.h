@@ -99,7 +99,7 @@ struct checkpoint_place {
 bool checkpoint_is_named(const char *name);
 
 /* Reads the headers of the file of that name at place, and of the shards that it names. Every fault is STATUS_INVALID
- * with "FILE: byte OFFSET: cause; remedy" or "FILE: tensor 'NAME': cause; remedy"; STATUS_IO and others where a file
+ * with "FILE: byte OFFSET: cause; remedy" or "FILE: tensor 'NAME': cause; remedy"; STATUS_IO and others if a file
  * does not open or cannot be read. The caller releases the checkpoint. */
 enum status_code checkpoint_read(const struct checkpoint_place *place, const char *name, struct checkpoint **checkpoint,
                                  struct status *error);
@@ -109,7 +109,7 @@ enum status_code checkpoint_open(const char *path, struct checkpoint **checkpoin
 
 void checkpoint_release(struct checkpoint *checkpoint); /* NULL is accepted */
 
-/* The tensor or the entry of that name; NULL where there is none. */
+/* The tensor or the entry of that name; NULL if there is none. */
 const struct checkpoint_tensor *checkpoint_find(const struct checkpoint *checkpoint, const char *name);
 const struct checkpoint_entry *checkpoint_entry(const struct checkpoint *checkpoint, const char *key);
 

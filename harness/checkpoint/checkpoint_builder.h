@@ -57,7 +57,7 @@ enum status_code builder_tensor(struct checkpoint_builder *builder, const struct
 /* Adds an entry; key, text and integers are the caller's and are copied. */
 enum status_code builder_entry(struct checkpoint_builder *builder, const struct checkpoint_entry *entry);
 
-/* The last step: totals and the hash of the names. STATUS_INVALID where two tensors have one name,
+/* The last step: totals and the hash of the names. STATUS_INVALID if two tensors have one name,
  * or two entries of a file one key. */
 enum status_code builder_finish(struct checkpoint_builder *builder);
 

@@ -19,7 +19,7 @@ struct checkpoint_folder {
     char left_name[NAME_MAX + 1]; /* one of them */
 };
 
-/* Makes the folder, and those above it, where they are missing. STATUS_IO where that cannot be done; STATUS_INVALID
+/* Makes the folder, and those above it, if they are missing. STATUS_IO if that cannot be done; STATUS_INVALID
  * where it holds anything and is_forced is not set, or a model.safetensors that readers would take instead of the
  * plan's shards. */
 enum status_code checkpoint_folder_open(const char *path, const struct checkpoint_plan *plan, bool is_forced,

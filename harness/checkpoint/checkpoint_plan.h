@@ -50,8 +50,8 @@ struct checkpoint_plan {
     int64_t total_bytes; /* of all files of tensors, headers too */
 };
 
-/* Deals tensors out and fills in what the plan makes of them. maximum_bytes: at least 1. STATUS_OVERFLOW where sizes do
- * not fit; STATUS_INVALID where there would be more files than CHECKPOINT_FILES_MAXIMUM; STATUS_OUT_OF_MEMORY. */
+/* Deals tensors out and fills in what the plan makes of them. maximum_bytes: at least 1. STATUS_OVERFLOW if sizes do
+ * not fit; STATUS_INVALID if there would be more files than CHECKPOINT_FILES_MAXIMUM; STATUS_OUT_OF_MEMORY. */
 enum status_code checkpoint_plan_make(struct planned_tensor *tensors, int tensor_count, int64_t maximum_bytes,
                                       struct checkpoint_plan *plan, struct status *error);
 void checkpoint_plan_release(struct checkpoint_plan *plan);

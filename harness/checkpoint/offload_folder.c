@@ -222,7 +222,7 @@ __attribute__((format(printf, 5, 6))) static enum status_code entry_fault(const 
     return STATUS_INVALID;
 }
 
-/* *type is NULL where the entry says none. */
+/* *type is NULL if the entry says none. */
 static enum status_code type_read(const struct offload_folder *folder, const char *name, const struct json *value,
                                   const struct offload_type **type, struct status *error)
 {

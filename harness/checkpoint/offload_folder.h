@@ -47,7 +47,7 @@ struct offload_entry {
 struct offload_folder; /* opaque */
 
 /* Reads index.json of the folder at path. STATUS_INVALID with "PATH/index.json:LINE:COLUMN: cause; remedy" where it is
- * no JSON object; entries are looked at when they are asked for. STATUS_IO where it is missing or cannot be read. The
+ * no JSON object; entries are looked at when they are asked for. STATUS_IO if it is missing or cannot be read. The
  * caller closes the folder; texts in its entries live until then. */
 enum status_code offload_folder_open(const char *path, struct offload_folder **folder, struct status *error);
 void offload_folder_close(struct offload_folder *folder); /* NULL is accepted */
@@ -64,13 +64,13 @@ bool offload_folder_has(const struct offload_folder *folder, const char *name);
 enum status_code offload_entry_read(struct offload_folder *folder, const char *name, struct offload_entry *entry,
                                     struct status *error);
 
-/* Whether the entry is what a model has: STATUS_INVALID where its shape or dtype is another. */
+/* Whether the entry is what a model has: STATUS_INVALID if its shape or dtype is another. */
 enum status_code offload_entry_expect(const struct offload_folder *folder, const struct offload_entry *entry,
                                       const struct offload_tensor *tensor, struct status *error);
 
 /* The elements: entry->bytes of them, at whole elements' offsets. The caller releases the source before the folder is
- * closed. STATUS_INVALID where a .dat is of another size, or the elements of a file of safetensors would have to be
- * converted in a way that is not known here; STATUS_IO where the file is missing or none. */
+ * closed. STATUS_INVALID if a .dat is of another size, or the elements of a file of safetensors would have to be
+ * converted in a way that is not known here; STATUS_IO if the file is missing or none. */
 enum status_code offload_source_open(struct offload_folder *folder, const struct offload_entry *entry,
                                      struct byte_source **source, struct status *error);
 
@@ -80,8 +80,8 @@ enum status_code offload_source_open(struct offload_folder *folder, const struct
 enum { OFFLOAD_PREFETCH_BYTES = 16 << 20 };
 void offload_prefetch(struct offload_folder *folder, const char *name);
 
-/* Bytes of a tensor of this shape. STATUS_INVALID where the name cannot be a file's or a dimension is negative,
- * STATUS_OVERFLOW where the size does not fit. where: stands before the text. */
+/* Bytes of a tensor of this shape. STATUS_INVALID if the name cannot be a file's or a dimension is negative,
+ * STATUS_OVERFLOW if the size does not fit. where: stands before the text. */
 enum status_code offload_tensor_bytes(const char *where, const struct offload_tensor *tensor, int64_t *bytes,
                                       struct status *error);
 

@@ -33,7 +33,7 @@ enum status_code offload_header(struct offload_folder *folder, const char *file,
 /* Makes the folder and those above it; *made_here is set where the last one was not there. STATUS_IO. */
 enum status_code offload_folder_make(const struct offload_folder *folder, bool *made_here, struct status *error);
 
-/* STATUS_IO where the disk says that it has less than that left. */
+/* STATUS_IO if the disk says that it has less than that left. */
 enum status_code offload_room_check(const struct offload_folder *folder, int64_t needed_bytes, struct status *error);
 
 /* Puts an index into the place of the one that is there. STATUS_IO. */

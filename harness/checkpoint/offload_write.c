@@ -400,7 +400,7 @@ void offload_writer_abandon(struct offload_writer *writer)
         index_reduce(writer, writer->written, NULL); /* entries whose files are as they were are given back */
     }
     if (writer->made_folder) {
-        rmdir(writer->folder->path); /* stays where somebody else has put a file into it */
+        rmdir(writer->folder->path); /* stays if somebody else has put a file into it */
     }
     writer_release(writer);
 }

@@ -24,8 +24,8 @@ struct offload_totals {
     int64_t written_bytes, kept_bytes;
 };
 
-/* Makes the folder where there is none, with those above it. STATUS_IO where that cannot be, or index.json is a link or
- * no file; STATUS_INVALID where an index is there that cannot be read. The caller finishes or abandons the writer. */
+/* Makes the folder if there is none, with those above it. STATUS_IO if that cannot be, or index.json is a link or
+ * no file; STATUS_INVALID if an index is there that cannot be read. The caller finishes or abandons the writer. */
 enum status_code offload_writer_open(const char *path, enum offload_existing existing, struct offload_writer **writer,
                                      struct status *error);
 
@@ -36,8 +36,8 @@ enum status_code offload_writer_expect(struct offload_writer *writer, const stru
                                        struct status *error);
 
 /* One tensor in pieces: begun, given its bytes in order, and ended. After an error the writer is abandoned.
- * STATUS_INVALID where the name cannot be a file's, or what is there is another tensor; STATUS_IO where the disk does
- * not take it; STATUS_INTERNAL where the bytes given are not those of the shape. tensor is borrowed until the end. */
+ * STATUS_INVALID if the name cannot be a file's, or what is there is another tensor; STATUS_IO if the disk does
+ * not take it; STATUS_INTERNAL if the bytes given are not those of the shape. tensor is borrowed until the end. */
 enum status_code offload_writer_begin(struct offload_writer *writer, const struct offload_tensor *tensor,
                                       struct status *error);
 enum status_code offload_writer_take(struct offload_writer *writer, const void *bytes, int64_t count,

@@ -24,8 +24,8 @@ struct ballast {
     } pieces[BALLAST_PIECES_MAXIMUM];
 };
 
-/* Leaves room_bytes (>= 0), less what is no whole step. STATUS_INVALID where the device has not so many free;
- * STATUS_DEVICE where it cannot be filled. Nothing is kept on failure. The device must stay open until
+/* Leaves room_bytes (>= 0), less what is no whole step. STATUS_INVALID if the device has not so many free;
+ * STATUS_DEVICE if it cannot be filled. Nothing is kept on failure. The device must stay open until
  * ballast_release. */
 enum status_code ballast_take(struct device *device, int64_t room_bytes, struct ballast *ballast, struct status *error);
 

@@ -186,7 +186,7 @@ bool cgroup_usage_read(const struct cgroup *cgroup, int64_t *bytes)
     return kernel_number_read(cgroup->usage_file, bytes);
 }
 
-/* What one cgroup's limit leaves; INT64_MAX where it has none ("max", or in version 1 a number beyond all memory). */
+/* What one cgroup's limit leaves; INT64_MAX if it has none ("max", or in version 1 a number beyond all memory). */
 static bool folder_room_read(const char *folder, bool is_unified, int64_t *bytes)
 {
     char path[PATH_MAX + 64];

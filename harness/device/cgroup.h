@@ -16,7 +16,7 @@ struct cgroup {
     size_t top_folder_length;  /* of its part that is the mount */
     bool is_unified;           /* version 2 */
     int usage_file, peak_file; /* -1: not there */
-    /* Starts a new peak for those who read through file; false where the kernel has no such thing. */
+    /* Starts a new peak for those who read through file; false if the kernel has no such thing. */
     bool (*peak_reset)(int file);
     bool peak_is_new;   /* the last begin could reset it */
     bool highest_known; /* it could not, and this was the highest ever until then */

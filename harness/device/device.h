@@ -19,7 +19,7 @@ struct device_properties {
     char kind[16];       /* "meta", "host", "cuda" */
     char name[128];      /* "NVIDIA H200", the CPU's model name */
     char target[16];     /* the row of tape/target.h that describes it: "sm_90", "host" */
-    char pci_bus_id[32]; /* "" where there is none */
+    char pci_bus_id[32]; /* "" if there is none */
     char uuid[48];
     char driver[32], runtime[32];
     int64_t total_bytes; /* memory the device has or is bounded to; 0: unbounded (meta) */
@@ -97,7 +97,7 @@ struct device_table {
     /* Optional; NULL: nothing to do. Starts a new peak for process_peak_bytes and cgroup_peak_bytes. */
     enum status_code (*reset_peak)(struct device *device, struct status *error);
     /* Optional, both or neither; NULL: plain memory is as good. Memory of the host from which and to which copies are
-     * fastest, also those of the other devices of this kind; cuda: pinned. STATUS_OUT_OF_MEMORY where the host gives no
+     * fastest, also those of the other devices of this kind; cuda: pinned. STATUS_OUT_OF_MEMORY if the host gives no
      * such memory, which says nothing of the rest of it: see staging.h, which callers take. */
     enum status_code (*staging_alloc)(struct device *device, int64_t bytes, void **memory, struct status *error);
     enum status_code (*staging_free)(struct device *device, void *memory, int64_t bytes, struct status *error);

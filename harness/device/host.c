@@ -49,7 +49,7 @@ static void host_close(struct device *device)
     free(host);
 }
 
-/* "model name : Intel(R) Xeon(R) Processor" of /proc/cpuinfo; the machine's architecture where there is no such
+/* "model name : Intel(R) Xeon(R) Processor" of /proc/cpuinfo; the machine's architecture if there is no such
  * line. */
 static void processor_name_read(char *name, size_t capacity, const char *fallback)
 {

@@ -13,7 +13,7 @@
 #include "harness/base/status.h"
 #include "harness/device/device.h"
 
-/* bound_bytes: the most that segments may hold together; 0: what the machine has available. STATUS_UNAVAILABLE where
+/* bound_bytes: the most that segments may hold together; 0: what the machine has available. STATUS_UNAVAILABLE if
  * OpenBLAS is not installed. */
 enum status_code host_open(int64_t bound_bytes, struct device **device, struct status *error);
 

@@ -49,7 +49,7 @@ void pages_touch(void *address, int64_t bytes, int64_t page_bytes, int thread_co
 
 /* -- host_matmul.c, host_convolution.c: 0 <= thread_index() < thread_count inside a parallel region */
 enum status_code host_matmul(struct host_device *host, const struct operation_call *call, struct status *error);
-/* A product that is planned already; STATUS_OVERFLOW (without a text) where a side is beyond 2^31 - 1. */
+/* A product that is planned already; STATUS_OVERFLOW (without a text) if a side is beyond 2^31 - 1. */
 enum status_code host_matmul_planned(const struct host_device *host, const struct matmul_plan *plan);
 enum status_code host_convolution(struct host_device *host, const struct operation_call *call, struct status *error);
 int thread_index(void);

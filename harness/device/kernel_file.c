@@ -23,7 +23,7 @@ static bool content_read(const char *path, char *content, size_t capacity)
     return true;
 }
 
-/* What follows name and separator at the start of a line; NULL where there is no such line. */
+/* What follows name and separator at the start of a line; NULL if there is no such line. */
 static const char *line_find(const char *content, const char *name, char separator)
 {
     size_t name_length = strlen(name);

@@ -11,7 +11,7 @@
 #include "harness/device/device.h"
 
 /* bound_bytes: the most that segments may hold together; 0: no bound (total_bytes 0). A segment beyond it is
- * STATUS_OUT_OF_MEMORY, as on a device of that many bytes. STATUS_OUT_OF_MEMORY also where the host cannot hold the few
+ * STATUS_OUT_OF_MEMORY, as on a device of that many bytes. STATUS_OUT_OF_MEMORY also if the host cannot hold the few
  * bytes of the device itself. */
 enum status_code meta_open(int64_t bound_bytes, struct device **device, struct status *error);
 

@@ -25,8 +25,8 @@ struct sgemm {
     int lda, ldb, ldc;
 };
 
-/* Loads libopenblas and maps the buffers for thread_count concurrent callers. STATUS_UNAVAILABLE with the remedy where
- * it is not installed; STATUS_OUT_OF_MEMORY where its buffers cannot be mapped. */
+/* Loads libopenblas and maps the buffers for thread_count concurrent callers. STATUS_UNAVAILABLE with the remedy if
+ * it is not installed; STATUS_OUT_OF_MEMORY if its buffers cannot be mapped. */
 enum status_code openblas_open(int thread_count, struct openblas *openblas, struct status *error);
 void openblas_close(struct openblas *openblas);
 

@@ -80,7 +80,7 @@ static enum status_code plugin_missing(const char *kind, const char *file_name, 
     return STATUS_UNAVAILABLE;
 }
 
-/* NULL where no folder has the file. *path is the file that was found. */
+/* NULL if no folder has the file. *path is the file that was found. */
 static const char *plugin_find(const struct plugin_folders *folders, const char *file_name, char path[2 * PATH_MAX])
 {
     for (int i = 0; i < folders->count; i++) {

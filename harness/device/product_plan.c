@@ -16,7 +16,7 @@ struct product_options {
 };
 
 /* Reads what follows the `required` inputs: a bias where there may be one, and a workspace, told from it by its dtype.
- * A text where there is anything else, or not one output. */
+ * A text if there is anything else, or not one output. */
 static const char *options_read(const struct operation_call *call, int required, bool bias_allowed,
                                 struct product_options *options)
 {
@@ -266,7 +266,7 @@ static const char *convolution_shapes_check(const struct convolution_plan *plan)
     return NULL;
 }
 
-/* (size + 2 padding - kernel) / stride + 1, as PyTorch counts; false where the window does not fit. */
+/* (size + 2 padding - kernel) / stride + 1, as PyTorch counts; false if the window does not fit. */
 static bool convolution_output_size(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t *result)
 {
     int64_t margin = 0;

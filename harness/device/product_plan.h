@@ -30,7 +30,7 @@ struct product_workspace {
  * transposed (where the call's is, the plan computes out^T = b^T a^T and the bias runs along the rows). */
 struct matmul_plan {
     int64_t m, n, k;
-    int64_t batch[2]; /* outer, inner; 1 where there is no such loop */
+    int64_t batch[2]; /* outer, inner; 1 if there is no such loop */
     struct product_matrix a, b, out;
     bool has_bias, bias_along_rows; /* bias[column], or bias[row]; dense */
     const void *bias;
@@ -42,7 +42,7 @@ struct matmul_plan {
 };
 
 /* From a MATMUL, INTEGER_MATMUL or SCALED_MATMUL call. Leading dimensions that one stride spans are merged; a batch
- * that shares one b becomes rows. STATUS_INTERNAL with shapes and the reason where the call breaks the contract of
+ * that shares one b becomes rows. STATUS_INTERNAL with shapes and the reason if the call breaks the contract of
  * kernels/operation.h. */
 enum status_code matmul_plan(const struct operation_call *call, struct matmul_plan *plan, struct status *error);
 

@@ -1,6 +1,6 @@
 /* Staging: memory of the host through which bytes go to a device or come from it.
  *
- * It is the device's own kind of it (pinned, of CUDA) where there is one, and plain memory where there is none or the
+ * It is the device's own kind of it (pinned, of CUDA) if there is one, and plain memory if there is none or the
  * host pins no more: a copy from plain memory does the same, slower, as PyTorch's from pageable memory does. is_pinned
  * says which it is. */
 #ifndef ASSAY_DEVICE_STAGING_H
@@ -19,7 +19,7 @@ struct staging {
     bool is_pinned;
 };
 
-/* device: borrowed, outlives the staging; NULL: plain memory. bytes > 0. STATUS_OUT_OF_MEMORY where the host has no
+/* device: borrowed, outlives the staging; NULL: plain memory. bytes > 0. STATUS_OUT_OF_MEMORY if the host has no
  * plain memory either; other errors of the device, such as a lost context. */
 enum status_code staging_take(struct device *device, int64_t bytes, struct staging *staging, struct status *error);
 

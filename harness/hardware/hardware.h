@@ -46,7 +46,7 @@ struct hardware_gpu {
     const char *uuid;
     int64_t memory_bytes;
     int64_t link_bytes_per_second; /* of the PCI link as it is now, whole MB/s */
-    int numa_node;                 /* the nearest; unknown where several are equally near */
+    int numa_node;                 /* the nearest; unknown if several are equally near */
     struct hardware_cpus cpus;     /* the nearest */
 };
 
@@ -78,7 +78,7 @@ const struct hardware_gpu *hardware_find_gpu(const struct hardware *hardware, co
  *  "numa": [{"node", "memory_bytes", "cores"}], "caches": [{"level", "type", "count", "total_bytes"}],
  *  "gpus": [{"pci_bus_id", "pci_id", "vendor", "model", "memory_bytes", "uuid", "numa_node", "cores",
  *            "link_bytes_per_second"}], "this_system", "source"}
- * "cores" is a list of cpus as above. An unknown is null. NULL where memory ran out. */
+ * "cores" is a list of cpus as above. An unknown is null. NULL if memory ran out. */
 struct json *hardware_to_json(const struct hardware *hardware);
 
 /* Appends lines for people, at most 80 columns each, binary units. */

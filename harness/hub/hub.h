@@ -43,7 +43,7 @@ bool hub_repository_is_cached(const struct hub_repository *repository);
 bool hub_repository_exists(const struct hub_repository *repository);
 
 /* A small file, whole, of at most maximum_bytes: *path is where it is in a cache, and lives as long as the repository;
- * NULL where the repository has no such file. One whose name ends in .json is kept only if it is JSON: a broken one is
+ * NULL if the repository has no such file. One whose name ends in .json is kept only if it is JSON: a broken one is
  * asked for anew by the next.
  *
  * Errors: STATUS_INVALID: the file is no JSON (REPOSITORY/FILE:LINE:COLUMN: ...), the repository is missing, private or
@@ -52,7 +52,7 @@ bool hub_repository_exists(const struct hub_repository *repository);
 enum status_code hub_repository_path(struct hub_repository *repository, const char *file, int64_t maximum_bytes,
                                      const char **path, struct status *error);
 
-/* A large file, to be read in parts; *source is NULL where the repository has no such file. It borrows the repository.
+/* A large file, to be read in parts; *source is NULL if the repository has no such file. It borrows the repository.
  * What is read of its beginning is kept when it is released. Errors as above. */
 enum status_code hub_repository_source(struct hub_repository *repository, const char *file, struct byte_source **source,
                                        struct status *error);

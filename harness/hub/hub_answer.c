@@ -24,7 +24,7 @@ void answer_begin(struct answer *answer, const struct hub_request *request, stru
     response->error_message[0] = '\0';
 }
 
-/* A number at the beginning of text that stop ends; -1 where it is none. */
+/* A number at the beginning of text that stop ends; -1 if it is none. */
 static int64_t number_read(const char *text, const char *stop, const char **after)
 {
     char digits[24] = "";

@@ -51,7 +51,7 @@ bool hub_cache_knows(const char *folder, const char *repository)
     return cache_path(folder, repository, "snapshots", NULL, NULL, path) && is_folder(path);
 }
 
-/* At most maximum bytes of a regular file; false where there are more, or it cannot be read. */
+/* At most maximum bytes of a regular file; false if there are more, or it cannot be read. */
 static bool file_read(const char *path, size_t maximum, struct text *content, struct stat *facts)
 {
     int file = regular_file_open(path, facts);
@@ -128,7 +128,7 @@ enum hub_presence hub_cache_file(const char *folder, const char *repository, con
     return HUB_PRESENCE_UNKNOWN;
 }
 
-/* The numbers of "assay-hub-head 1 SIZE COUNT\n"; how long the line is, 0 where it is none. */
+/* The numbers of "assay-hub-head 1 SIZE COUNT\n"; how long the line is, 0 if it is none. */
 static size_t head_line_read(const char *line, int64_t *size, int64_t *count)
 {
     size_t title = sizeof head_title - 1;
@@ -167,7 +167,7 @@ bool hub_cache_head(const char *folder, const char *repository, const char *comm
     return known;
 }
 
-/* The folders of a path, made where they are missing. */
+/* The folders of a path, made if they are missing. */
 static bool parents_make(char *path)
 {
     for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {

@@ -44,11 +44,11 @@ bool hub_cache_commit(const char *folder, const char *repository, const char *re
 enum hub_presence hub_cache_file(const char *folder, const char *repository, const char *commit, const char *file,
                                  char path[PATH_MAX]);
 
-/* False where no head is kept, or it is damaged. The caller releases head->bytes. */
+/* False if no head is kept, or it is damaged. The caller releases head->bytes. */
 bool hub_cache_head(const char *folder, const char *repository, const char *commit, const char *file,
                     struct hub_head *head);
 
-/* Writers, for folders of our own; STATUS_IO with the path where the disk does not take it. */
+/* Writers, for folders of our own; STATUS_IO with the path if the disk does not take it. */
 enum status_code hub_cache_keep_file(const char *folder, const char *repository, const char *commit, const char *file,
                                      const struct text *bytes, struct status *error);
 enum status_code hub_cache_keep_absence(const char *folder, const char *repository, const char *commit,

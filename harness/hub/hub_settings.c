@@ -13,7 +13,7 @@
 #include "harness/base/size.h"
 #include "harness/base/text.h"
 
-/* NULL where the variable is not set or empty. */
+/* NULL if the variable is not set or empty. */
 static const char *variable(const char *name)
 {
     const char *value = secure_getenv(name);

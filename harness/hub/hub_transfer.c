@@ -142,7 +142,7 @@ struct hub_traffic hub_transfer_traffic(const struct hub_transfer *transfer)
     return transfer->traffic;
 }
 
-/* The part of an address, in memory of libcurl; NULL where it has none. */
+/* The part of an address, in memory of libcurl; NULL if it has none. */
 static char *address_part(const struct curl_library *library, const char *address, CURLUPart part)
 {
     CURLU *url = library->url();

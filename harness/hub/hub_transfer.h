@@ -33,7 +33,7 @@ struct hub_response {
     long status;       /* of HTTP, after redirects: 200 and 206 both mean that bytes holds what was asked for */
     struct text bytes; /* fewer than were asked for where the file ends before */
     int64_t size;      /* of the whole file; -1: the server does not say */
-    char commit[HUB_COMMIT_BYTES]; /* X-Repo-Commit; "" where it was not sent */
+    char commit[HUB_COMMIT_BYTES]; /* X-Repo-Commit; "" if it was not sent */
     char error_code[64];           /* X-Error-Code: "GatedRepo", "RepoNotFound", "EntryNotFound", "RevisionNotFound" */
     char error_message[256];       /* X-Error-Message */
     char address[HUB_ADDRESS_BYTES]; /* where it came from in the end */
@@ -41,7 +41,7 @@ struct hub_response {
 
 struct hub_transfer; /* a connection that is kept, and what has gone through it */
 
-/* Borrows settings. STATUS_IO where there is no libcurl, or where the network is forbidden. */
+/* Borrows settings. STATUS_IO if there is no libcurl, or if the network is forbidden. */
 enum status_code hub_transfer_open(const struct hub_settings *settings, struct hub_transfer **transfer,
                                    struct status *error);
 void hub_transfer_close(struct hub_transfer *transfer); /* NULL is accepted */

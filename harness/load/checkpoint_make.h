@@ -44,7 +44,7 @@ struct checkpoint_draft {
     struct text config_text, index_text; /* index_text: empty of one file */
 };
 
-/* STATUS_INVALID where the configuration cannot be read, or timm's one file would be several; the errors of
+/* STATUS_INVALID if the configuration cannot be read, or timm's one file would be several; the errors of
  * checkpoint_plan_make. On failure there is nothing to release. */
 enum status_code checkpoint_draft_make(const struct checkpoint_recipe *recipe, struct checkpoint_draft *draft,
                                        struct status *error);
@@ -66,8 +66,8 @@ struct checkpoint_made {
     double seconds; /* from the first byte until all are on the disk */
 };
 
-/* Writes the files into the folder at path, which is made where it is missing. STATUS_INVALID where
- * checkpoint_folder_open refuses it, or where it is the folder of the model itself; STATUS_IO where it has not the
+/* Writes the files into the folder at path, which is made if it is missing. STATUS_INVALID if
+ * checkpoint_folder_open refuses it, or if it is the folder of the model itself; STATUS_IO if it has not the
  * room, or writing fails; then nothing of the draft is there, and folders that were made are gone. */
 enum status_code checkpoint_draft_write(const struct checkpoint_draft *draft, const char *path, bool is_forced,
                                         const struct checkpoint_progress *progress, struct checkpoint_made *made,

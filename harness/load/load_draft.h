@@ -19,15 +19,15 @@ int storage_owner(const struct skeleton *skeleton, int tensor);
 
 /* The rules for one tensor: load_rule.c. */
 
-/* What it becomes, at place. STATUS_INVALID where its type cannot be that of the model. */
+/* What it becomes, at place. STATUS_INVALID if its type cannot be that of the model. */
 enum status_code target_type_find(const struct load_draft *draft, const struct checkpoint_tensor *stored, int tensor,
                                   struct placement_device device, const struct storage_type **type);
-/* STATUS_INVALID where its shape is not that of the model. */
+/* STATUS_INVALID if its shape is not that of the model. */
 enum status_code stored_shape_check(const struct load_draft *draft, const struct checkpoint_tensor *stored,
                                     struct stored_place place);
 /* STATUS_INVALID for files of other frameworks; a warning for one that does not say. */
 enum status_code formats_check(const struct load_draft *draft);
-/* STATUS_INVALID where strict is asked for and a key is unexpected or missing. */
+/* STATUS_INVALID if strict is asked for and a key is unexpected or missing. */
 enum status_code strict_check(const struct load_draft *draft);
 /* Warnings for ties over several places, and for what is not loaded. */
 void plan_warn(const struct load_draft *draft);

@@ -21,7 +21,7 @@ struct load_files {
 
 /* Which file of what a person names is loaded, as load_checkpoint_in_model decides it: a file itself, else of a folder
  * its pytorch_model.bin, its model.safetensors, or its one *.index.json. *path is released with free. STATUS_INVALID
- * where there is no such file, where a folder has several indexes, and where what is taken is no file of safetensors;
+ * if there is no such file, if a folder has several indexes, and if what is taken is no file of safetensors;
  * with accelerate's exception named. */
 enum status_code load_file_choose(const char *text, char **path, struct status *error);
 
@@ -29,7 +29,7 @@ enum status_code load_file_choose(const char *text, char **path, struct status *
  * The errors are those of checkpoint_read. The caller releases files. */
 enum status_code load_files_open(const char *path, struct load_files *files, struct status *error);
 
-/* Opens the files of a checkpoint whose headers were read before; it is borrowed and outlives files. STATUS_IO where a
+/* Opens the files of a checkpoint whose headers were read before; it is borrowed and outlives files. STATUS_IO if a
  * file cannot be opened, or is not as long any more as it was then. */
 enum status_code load_files_hold(const struct checkpoint *checkpoint, struct load_files *files, struct status *error);
 

@@ -38,7 +38,7 @@ enum plain_direction { PLAIN_TO_DEVICE, PLAIN_FROM_DEVICE };
 /* Copies as many bytes between the host's memory and memory of the device, through one segment of at most
  * PLAIN_SEGMENT_BYTES, less where the device has less free; both have been written to before the clock begins. Staging
  * memory of the device is the host's end. STATUS_UNAVAILABLE for a device that holds nothing (meta),
- * STATUS_OUT_OF_MEMORY where it has no PLAIN_PIECE_BYTES left, and its own errors. */
+ * STATUS_OUT_OF_MEMORY if it has no PLAIN_PIECE_BYTES left, and its own errors. */
 enum status_code plain_copy(struct device *device, enum plain_direction direction, int64_t bytes,
                             struct plain_transfer *made, struct status *error);
 

@@ -50,7 +50,7 @@ enum status_code announced_source_open(struct announced_source *source, size_t a
 /* The allocator on it must be closed. An empty one is accepted. */
 void announced_source_close(struct announced_source *source);
 
-/* The source as the allocator sees it. STATUS_OVERFLOW where segments leave 63 bits. */
+/* The source as the allocator sees it. STATUS_OVERFLOW if segments leave 63 bits. */
 struct segment_source announced_source_segments(struct announced_source *source);
 
 /* None may be open. Each number is announced once. */

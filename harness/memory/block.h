@@ -104,7 +104,7 @@ enum status_code segment_give_back(struct allocator *allocator, struct segment *
 void segment_note_free(struct allocator *allocator, struct segment *segment);
 void segment_note_used(struct allocator *allocator, struct segment *segment);
 
-/* A block that is in no list yet; NULL where the host has no memory. */
+/* A block that is in no list yet; NULL if the host has no memory. */
 struct block *block_new(struct allocator *allocator, struct segment *segment, int64_t offset, int64_t bytes);
 
 /* Adds a live block to the counters (sign 1), or takes it out (-1). */

@@ -5,7 +5,7 @@
 #include "harness/base/size.h"
 #include "harness/memory/block.h"
 
-/* The size of the segment that a rounded request needs; false where it leaves 63 bits. */
+/* The size of the segment that a rounded request needs; false if it leaves 63 bits. */
 static bool segment_size(int64_t rounded_bytes, int64_t *bytes)
 {
     if (rounded_bytes <= ALLOCATOR_SMALL_BYTES) {
@@ -19,7 +19,7 @@ static bool segment_size(int64_t rounded_bytes, int64_t *bytes)
     return size_round_up(rounded_bytes, ALLOCATOR_SMALL_SEGMENT_BYTES, bytes);
 }
 
-/* A new segment; where the source has no memory, what is cached is given back and the source is asked once more. */
+/* A new segment; if the source has no memory, what is cached is given back and the source is asked once more. */
 static enum status_code segment_obtain(struct allocator *allocator, int64_t rounded_bytes, enum pool pool,
                                        struct block **block, struct status *error)
 {

@@ -3,7 +3,7 @@
  * (trace_peak.h).
  *
  * The caller walks: it tells every change, and after each one that counts it asks for a mark. The last mark is the
- * highest moment; the opening, where nothing is held, is the first. Slots are the caller's: storages of a tape, ids of
+ * highest moment; the opening, when nothing is held, is the first. Slots are the caller's: storages of a tape, ids of
  * a history. Worked: take 700 into slot 0, raise, take 700 into slot 1, raise, free slot 0, raise: the moment has 1400
  * bytes in two slots. */
 #ifndef ASSAY_MEMORY_HIGH_WATER_H
@@ -44,8 +44,8 @@ enum status_code high_water_open(enum high_water_metric metric, size_t slot_coun
                                  struct high_water **water, struct status *error);
 void high_water_close(struct high_water *water); /* NULL is accepted */
 
-/* slot: one that holds nothing. STATUS_OUT_OF_MEMORY where the bound leaves no room even after cached segments were
- * given back, STATUS_OVERFLOW where sizes leave 63 bits; the slots are then as before. */
+/* slot: one that holds nothing. STATUS_OUT_OF_MEMORY if the bound leaves no room even after cached segments were
+ * given back, STATUS_OVERFLOW if sizes leave 63 bits; the slots are then as before. */
 enum status_code high_water_take(struct high_water *water, size_t slot, int64_t bytes, int taken_in,
                                  struct status *error);
 enum status_code high_water_free(struct high_water *water, size_t slot, struct status *error);
@@ -56,7 +56,7 @@ void high_water_grow(struct high_water *water, size_t slot, int64_t bytes);
 
 /* The present becomes the highest moment, however high it is. */
 void high_water_mark(struct high_water *water);
-/* The same where it is higher than the last mark; whether it is. */
+/* The same if it is higher than the last mark; whether it is. */
 bool high_water_raise(struct high_water *water);
 
 /* At the last mark, whatever has changed since. Borrowed until the next change or mark. */

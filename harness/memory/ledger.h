@@ -20,7 +20,7 @@ struct ledger_stage {
 
 struct ledger {
     enum stage stage;                        /* the one that lasts */
-    struct ledger_stage stages[STAGE_COUNT]; /* where a stage occurs several times: the last occurrence */
+    struct ledger_stage stages[STAGE_COUNT]; /* if a stage occurs several times: the last occurrence */
     int64_t live_count;
     int64_t alloc_count;
     uint64_t sequence_hash;

@@ -28,7 +28,7 @@ struct linear_span {
 
 enum linear_answer { LINEAR_BELOW, LINEAR_REACHES, LINEAR_UNKNOWN };
 
-/* What the allocator makes of a request that grows. False where there are too many ways of rounding. */
+/* What the allocator makes of a request that grows. False if there are too many ways of rounding. */
 bool linear_request(struct linear_span *span, int64_t bytes, int64_t growth_bytes, struct linear_bytes *rounded);
 
 struct linear_bytes linear_sum(const struct linear_bytes *a, const struct linear_bytes *b);

@@ -233,7 +233,7 @@ static bool role_ends(const struct pool_forecast *forecast, int i)
     return block < 0;
 }
 
-/* False where a role that must stay may not. */
+/* False if a role that must stay may not. */
 static bool moving_find(struct pool_forecast *forecast)
 {
     bool stays = true;

@@ -37,11 +37,11 @@ struct forecast_event {
 
 struct pool_forecast; /* opaque */
 
-/* The allocator must outlive it. NULL where the host has no memory. Released with pool_forecast_close. */
+/* The allocator must outlive it. NULL if the host has no memory. Released with pool_forecast_close. */
 struct pool_forecast *pool_forecast_open(struct allocator *allocator, int owner_count);
 void pool_forecast_close(struct pool_forecast *forecast); /* NULL is accepted */
 
-/* A repetition begins, or ends; the last two are remembered. False where the host has no memory. */
+/* A repetition begins, or ends; the last two are remembered. False if the host has no memory. */
 bool pool_forecast_note(struct pool_forecast *forecast, const struct owned_block *owned, int owned_count);
 
 /* Of the repetition between the last two notes, which took no segment: the last one, counted from it, that does the

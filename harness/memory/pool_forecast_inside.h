@@ -40,7 +40,7 @@ struct pool_forecast {
     int tie_count, tie_room;
 };
 
-/* Carries the events out from the picture before. False where the span ends at once. */
+/* Carries the events out from the picture before. False if the span ends at once. */
 bool forecast_events_run(struct pool_forecast *forecast, const struct forecast_event *events, int event_count);
 
 #endif

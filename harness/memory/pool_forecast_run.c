@@ -43,7 +43,7 @@ static bool block_is_lower(const struct pool_forecast *forecast, int a, int b)
 
 /* A choice between equal blocks: the lowest is taken. Between wholly free segments it is noted, and followed
  * (ties_follow). Others are equal to nothing but themselves: their segments must hold what they hold in every
- * repetition, so that the same one is taken. False where they do not. */
+ * repetition, so that the same one is taken. False if they do not. */
 static bool tie_break(struct pool_forecast *forecast, const struct linear_bytes *size, int *best)
 {
     int *tie = forecast->ties + forecast->tie_count + 1;

@@ -25,7 +25,7 @@ struct pool_picture {
     size_t segment_capacity, block_capacity;
 };
 
-/* Segments are numbered in the order of the picture (segment->number). False where the host has no memory. */
+/* Segments are numbered in the order of the picture (segment->number). False if the host has no memory. */
 bool pool_picture_take(struct pool_picture *picture, struct allocator *allocator, const struct owned_block *owned,
                        int owned_count);
 void pool_picture_release(struct pool_picture *picture);

@@ -94,7 +94,7 @@ void trace_release(struct trace *trace); /* an empty one is accepted */
 bool trace_has_record(const struct trace *trace);
 
 /* Plays the events on an allocator without memory. STATUS_OVERFLOW with "FILE:LINE:COLUMN: event N: cause"
- * where sizes leave 63 bits. Worked number: one malloc of 700 bytes is 700 requested, 1024 allocated, 2097152 reserved,
+ * if sizes leave 63 bits. Worked number: one malloc of 700 bytes is 700 requested, 1024 allocated, 2097152 reserved,
  * 1 segment. */
 enum status_code trace_replay(const struct trace *trace, enum allocator_policy policy, struct trace_result *result,
                               struct status *error);
@@ -102,7 +102,7 @@ enum status_code trace_replay(const struct trace *trace, enum allocator_policy p
 /* Whether the peak of a level is told. Segments are kept: of them what is reserved at the end says enough. */
 bool trace_result_has_peak(enum level level);
 
-/* The object that `assay replay --json` prints; NULL where memory ran out. */
+/* The object that `assay replay --json` prints; NULL if memory ran out. */
 struct json *trace_result_to_json(const struct trace_result *result);
 
 /* How many were compared, and how many of them are not equal. */
@@ -133,7 +133,7 @@ enum status_code trace_compare(const struct trace *trace, struct trace_result *r
 
 bool trace_comparison_is_equal(const struct trace_comparison *comparison);
 
-/* The object that `assay replay --json` prints under "pytorch"; NULL where memory ran out. */
+/* The object that `assay replay --json` prints under "pytorch"; NULL if memory ran out. */
 struct json *trace_comparison_to_json(const struct trace_comparison *comparison);
 
 void trace_comparison_release(struct trace_comparison *comparison); /* an empty one is accepted */

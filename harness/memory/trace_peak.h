@@ -17,7 +17,7 @@ struct trace_peak {
 };
 
 /* stage: the name of a row of counters; looked at is what lies between it and the last reset of the peaks before it, of
- * the last row of that name. NULL: the whole trace. Released with trace_peak_release. STATUS_INVALID where no row has
+ * the last row of that name. NULL: the whole trace. Released with trace_peak_release. STATUS_INVALID if no row has
  * the name, STATUS_OVERFLOW, STATUS_OUT_OF_MEMORY. Worked: malloc 700, malloc 700, free, malloc 4096 has at its highest
  * 1 x 4096 and 1 x 700, together 4796. */
 enum status_code trace_peak_find(const struct trace *trace, const char *stage, struct trace_peak *peak,
@@ -25,7 +25,7 @@ enum status_code trace_peak_find(const struct trace *trace, const char *stage, s
 
 void trace_peak_release(struct trace_peak *peak); /* an empty one is accepted */
 
-/* {"requested_bytes": ..., "sizes": [{"bytes": ..., "count": ...}, ...]}; NULL where memory ran out. */
+/* {"requested_bytes": ..., "sizes": [{"bytes": ..., "count": ...}, ...]}; NULL if memory ran out. */
 struct json *trace_peak_to_json(const struct trace_peak *peak);
 
 #endif

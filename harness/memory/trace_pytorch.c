@@ -310,6 +310,6 @@ enum status_code trace_read_snapshot(const struct json *document, int64_t device
     if (code == STATUS_OK) {
         code = segments_read(json_get(document, "segments"), &history, json_count(list), error);
     }
-    trace->has_addresses = true; /* even where no segment is told of: then no block is in its place */
+    trace->has_addresses = true; /* even if no segment is told of: then no block is in its place */
     return code == STATUS_OK ? trace_settle(trace, error) : code;
 }

@@ -115,7 +115,7 @@ static int range_clean(struct ranked_entry *entries, int count, size_t prefix)
     return kept;
 }
 
-/* The paths as they are after cleaning. False where memory ran out. */
+/* The paths as they are after cleaning. False if memory ran out. */
 static bool paths_shorten(struct ranked_entry *entries, int count, struct arena *arena)
 {
     for (int i = 0; i < count; i++) {

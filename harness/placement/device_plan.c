@@ -53,7 +53,7 @@ static enum status_code budgets_copy(const struct placement_request *request, st
 }
 
 /* The devices with budgets, and the disk behind them. The first GPU and the cpu keep room for the largest layer, or mps
- * alone where there is one; without a GPU the cpu alone. */
+ * alone if there is one; without a GPU the cpu alone. */
 static enum status_code shares_make(struct device_plan *placement, struct status *error)
 {
     int count = placement->budget_count, bounded = 0;

@@ -26,7 +26,7 @@ struct storage_width {
 
 /* Row number index, NULL past the end. */
 const struct storage_width *storage_width_at(int index);
-/* "float16", "torch.float16", "int4", "fp8": NULL where accelerate has no such type. */
+/* "float16", "torch.float16", "int4", "fp8": NULL if accelerate has no such type. */
 const struct storage_width *storage_width_find(const char *name);
 
 /* What a device may hold. */
@@ -92,9 +92,9 @@ struct device_plan {
     int uncovered_count;
 };
 
-/* STATUS_INVALID where accelerate raises, with its exception named: a tie whose partner is not in the list any more
+/* STATUS_INVALID if accelerate raises, with its exception named: a tie whose partner is not in the list any more
  * (IndexError), balanced_low_0 with a gap in the GPUs (KeyError), a disk budget while balancing (RuntimeError),
- * fallback with sizes that are no whole numbers in Python (AttributeError). STATUS_OVERFLOW where sizes do not fit. The
+ * fallback with sizes that are no whole numbers in Python (AttributeError). STATUS_OVERFLOW if sizes do not fit. The
  * caller releases the placement; skeleton and request may go before. */
 enum status_code device_plan_make(const struct skeleton *skeleton, const struct placement_request *request,
                                   struct device_plan *placement, struct status *error);

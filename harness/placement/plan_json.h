@@ -10,7 +10,7 @@ struct json *placement_device_json(struct placement_device device);
 
 /* Sets "device_map": {"model.layers.0": 0, ...}, "max_memory": {"0": BYTES, "cpu": BYTES} after balancing, "devices":
  * [{"device", "budget_bytes", "placed_bytes", "weight_bytes", "buffer_bytes", "reserved_bytes", "minimum_bytes"}], and
- * "uncovered": [PATH]. Bytes are whole where they can be. False where memory ran out. */
+ * "uncovered": [PATH]. Bytes are whole if they can be. False if memory ran out. */
 bool device_plan_set(const struct device_plan *plan, struct json *document);
 
 #endif

@@ -54,7 +54,7 @@ struct tied_cost {
 
 enum status_code tied_cost_make(const struct module_tree *tree, struct arena *arena, struct tied_cost *cost,
                                 struct status *error);
-/* STATUS_INVALID where an owner is not in the list, for which accelerate raises IndexError. */
+/* STATUS_INVALID if an owner is not in the list, for which accelerate raises IndexError. */
 enum status_code tied_cost_find(const struct work_list *list, int node, struct tied_cost *cost, struct status *error);
 
 /* fallback_allocate: the first module or parameter that fits, searched depth first from the elements of list,

@@ -5,7 +5,7 @@
  * The small pool: its requests are made, but nothing is summed up; what its blocks have is known from the sizes.
  * One repetition for which the forecast still holds is carried out behind those that are left out. Nothing shrinks, so
  * at every event sums of bytes are highest in the last repetition: peaks are those of that one, to the byte.
- * A segment that the small pool takes on the way counts as ever; where the device refuses it, the allocator would give
+ * A segment that the small pool takes on the way counts as ever; if the device refuses it, the allocator would give
  * back what both pools cache, and the large one is not where it would be: the replay begins anew and does not leave
  * that repetition out (struct replay_stop). */
 #ifndef ASSAY_REPLAY_LEAP_H
@@ -13,7 +13,7 @@
 
 #include "harness/replay/repetition_inside.h"
 
-/* NULL where it is of no use: something shrinks or stages change, or the host has no memory. */
+/* NULL if it is of no use: something shrinks or stages change, or the host has no memory. */
 struct leap *leap_open(const struct repetition *repetition);
 void leap_close(struct leap *leap); /* NULL is accepted */
 

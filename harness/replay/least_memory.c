@@ -6,7 +6,7 @@
 
 struct look {
     bool runs;
-    int64_t held_bytes; /* at most; where it runs */
+    int64_t held_bytes; /* at most, if it runs */
 };
 
 /* bound_bytes 0: none, and everything runs. */
@@ -47,7 +47,7 @@ static int64_t step_below(int64_t bytes)
     return (bytes - 1) / LEAST_MEMORY_STEP_BYTES * LEAST_MEMORY_STEP_BYTES;
 }
 
-/* least->bytes runs. Goes down until a bound fails; false in *is_open where one has, or nothing is left. */
+/* least->bytes runs. Goes down until a bound fails; false in *is_open if one has, or nothing is left. */
 static enum status_code bounds_descend(const struct tape_view *tape, struct least_memory *least, bool *is_open,
                                        struct status *error)
 {

@@ -30,7 +30,7 @@ struct least_memory {
     int replay_count;
 };
 
-/* bound_bytes: no more is looked at; 0: no bound. STATUS_OUT_OF_MEMORY where it does not run even with that, or where
+/* bound_bytes: no more is looked at; 0: no bound. STATUS_OUT_OF_MEMORY if it does not run even with that, or if
  * the host has no memory for the replay; the errors of replay_run. */
 enum status_code least_memory_find(const struct tape_view *tape, int64_t bound_bytes, struct least_memory *least,
                                    struct status *error);

@@ -34,7 +34,7 @@ struct moment {
 };
 
 /* The first moment that is the highest by the metric. stage: of that stage, in its last occurrence; STAGE_COUNT: of
- * whichever needs the most, each in its last occurrence. tape: one that replays. STATUS_INVALID where the tape has no
+ * whichever needs the most, each in its last occurrence. tape: one that replays. STATUS_INVALID if the tape has no
  * such stage, STATUS_OUT_OF_MEMORY. Released with moment_release. Worked: a tape that takes 9 MiB and 30 MiB and lets
  * go of the latter reserves 20 MiB and 30 MiB; its moment is that of the second allocation, with 11 MiB of fragments.
  */

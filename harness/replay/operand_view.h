@@ -7,8 +7,8 @@
 #include "harness/base/status.h"
 #include "harness/tape/tape.h"
 
-/* The tensor that operand is, in a storage of storage_bytes at address. STATUS_INTERNAL where its shape is not one or
- * where it reaches beyond the storage: nothing wrong may be handed to a device. */
+/* The tensor that operand is, in a storage of storage_bytes at address. STATUS_INTERNAL if its shape is not one or
+ * if it reaches beyond the storage: nothing wrong may be handed to a device. */
 enum status_code operand_view(const struct operand *operand, void *address, int64_t storage_bytes,
                               struct tensor *tensor, struct status *error);
 

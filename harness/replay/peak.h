@@ -25,14 +25,14 @@ struct peak {
 /* What is alive at the first moment of the highest requested bytes of a stage, of a stage that occurs several times in
  * its last occurrence; STAGE_COUNT: of the stage that is the highest. The moment is that of requested bytes, as that of
  * categories_at_peak is: the highest allocated bytes may be an allocation away. tape: one that replays. Released with
- * peak_release. STATUS_INVALID where the tape has no such stage, STATUS_OUT_OF_MEMORY. Worked: at the end of loading
+ * peak_release. STATUS_INVALID if the tape has no such stage, STATUS_OUT_OF_MEMORY. Worked: at the end of loading
  * bert-base-cased the largest is the word embedding, 28,996 * 768 * 4 = 89,075,712 bytes, and the 24 feed-forward
  * matrices have 9,437,184 bytes each, a name and a row each. */
 enum status_code peak_find(const struct tape_view *tape, enum stage stage, struct peak *peak, struct status *error);
 
 void peak_release(struct peak *peak); /* an empty one is accepted */
 
-/* {"stage": ..., "requested_bytes": ..., "tensors": [{"name", "category", "bytes", "count"}, ...]}; NULL where memory
+/* {"stage": ..., "requested_bytes": ..., "tensors": [{"name", "category", "bytes", "count"}, ...]}; NULL if memory
  * ran out. */
 struct json *peak_to_json(const struct peak *peak);
 

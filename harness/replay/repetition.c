@@ -234,7 +234,7 @@ enum status_code body_run(struct repetition *repetition, struct status *error)
     return code;
 }
 
-/* -- rounds that are left out, where nothing grows */
+/* -- rounds that are left out when nothing grows */
 
 static enum status_code rounds_open(struct repetition *repetition, struct round *rounds, struct status *error)
 {
@@ -262,7 +262,7 @@ static int64_t circle_find(const struct repetition *repetition, const struct rou
     return 0;
 }
 
-/* Their peaks were those of the round that was made. False where none was found to be left out; it is done once, and
+/* Their peaks were those of the round that was made. False if none was found to be left out; it is done once, and
  * what is left is less than a round. */
 static bool rounds_leave_out(struct repetition *repetition, struct round *rounds)
 {

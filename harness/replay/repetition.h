@@ -19,7 +19,7 @@
 
 #include "harness/replay/replay_inside.h"
 
-/* All repetitions of one body. Errors as those of replay_run. STATUS_INTERNAL where the device computes and storages
+/* All repetitions of one body. Errors as those of replay_run. STATUS_INTERNAL if the device computes and storages
  * grow: the operands of a tape do not. */
 enum status_code repetition_run(struct replay *replay, const struct repeat *repeat, struct status *error);
 

@@ -52,7 +52,7 @@ struct replay_result {
     bool loss_valid;
     double loss;
     /* Out of memory: what was wanted, by what, when, and what was held then. */
-    int64_t oom_wanted_bytes;  /* 0 where it was not an allocation of the tape that failed */
+    int64_t oom_wanted_bytes;  /* 0 if it was not an allocation of the tape that failed */
     int64_t oom_segment_bytes; /* that the device refused; 0: it refused none */
     int64_t oom_live_bytes;    /* requested, of the tensors that were alive at that moment */
     int64_t oom_held_bytes;    /* reserved at that moment; an allocation has given back what was only cached */

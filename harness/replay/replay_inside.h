@@ -49,7 +49,7 @@ struct replay {
 /* -- what a replay of one memory (replay.c) and of several (placed_replay.c) share. In the latter each memory has a
  * replay of its own, and all of them have the same blocks. */
 enum status_code replay_blocks_new(const struct tape_view *tape, struct storage_block **blocks, struct status *error);
-/* device, tape and ledger are set; the allocator is opened, or taken over where there is one. */
+/* device, tape and ledger are set; the allocator is opened, or taken over if there is one. */
 enum status_code replay_open(struct replay *replay, enum allocator_policy policy, struct status *error);
 enum status_code replay_stage_begin(struct replay *replay, enum stage stage, struct status *error);
 enum status_code replay_stage_end(struct replay *replay, struct status *error);

@@ -1,4 +1,4 @@
-/* Sections: carrying out the equal parts of a body. The first few are made; where one has ended as an earlier one did,
+/* Sections: carrying out the equal parts of a body. The first few are made; if one has ended as an earlier one did,
  * the small requests of the rest are supposed, gap by gap between the large ones. Which parts are equal is
  * section_find.c's. */
 #include "harness/replay/repetition_inside.h"

@@ -81,7 +81,7 @@ static struct product_matrix columns_matrix(const struct columns_part *part, int
                                    .batch_stride = {0, part->channels * taps * part->pixels}};
 }
 
-/* The most images, or of one image the most pixels, whose columns fit. False where one pixel's do not. */
+/* The most images, or of one image the most pixels, whose columns fit. False if one pixel's do not. */
 static bool pixels_cut(const struct convolution_job *job, int64_t capacity_bytes, struct columns_part *part)
 {
     int64_t pixel_bytes = job->lines * dtype_bytes(job->plan.image->dtype);

@@ -21,7 +21,7 @@ enum {
     NVML_INSTANCES_MAXIMUM = 64
 };
 
-/* The only instance that this process may see; NULL where there are several or none. */
+/* The only instance that this process may see; NULL if there are several or none. */
 static struct nvml_device *instance_only(const struct nvml_library *nvml)
 {
     struct nvml_device *only = NULL, *found = NULL;

@@ -21,7 +21,7 @@ struct nvml_memory {
     unsigned long long total_bytes, free_bytes, used_bytes;
 };
 
-/* A pointer is NULL where this NVML has no such function. */
+/* A pointer is NULL if this NVML has no such function. */
 struct nvml_library {
     void *library;              /* NULL: not there, and nothing below may be called */
     struct nvml_device *board;  /* the GPU, which has the modes; NULL: not found */
@@ -43,7 +43,7 @@ struct nvml_library {
 
 /* Opens NVML for the GPU with this PCI bus id ("0000:3B:00.0"), else for that with this UUID ("GPU-5fa2..."). In MIG
  * mode ours is the instance with "MIG-" and the same digits; where CUDA told those of the whole GPU, the only instance
- * that is to be seen. False where the library is not there or does not start;
+ * that is to be seen. False if the library is not there or does not start;
  * a GPU that is not found leaves board and device NULL. */
 bool nvml_library_open(const char *pci_bus_id, const char *uuid, struct nvml_library *nvml);
 void nvml_library_close(struct nvml_library *nvml); /* one that was never opened is accepted */
@@ -57,7 +57,7 @@ bool nvml_free_bytes(const struct nvml_library *nvml, int64_t *bytes);
 enum device_mode nvml_ecc_mode(const struct nvml_library *nvml);
 enum device_mode nvml_mig_mode(const struct nvml_library *nvml);
 
-/* The processes of the device, computing and graphics, each once, in memory that the caller frees; NULL where they are
+/* The processes of the device, computing and graphics, each once, in memory that the caller frees; NULL if they are
  * not told. */
 struct nvml_process *nvml_processes_list(const struct nvml_library *nvml, int *count);
 
