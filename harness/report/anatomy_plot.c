@@ -1,4 +1,4 @@
-/* Anatomy: the page of bars. Where prediction and measurement are equal in every part, one bar stands for both. */
+/* Anatomy: the page of bars. If prediction and measurement are equal in every part, one bar stands for both. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

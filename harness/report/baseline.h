@@ -3,7 +3,7 @@
  * the table in baseline.c. Not for anybody outside this folder.
  *
  * A baseline predicts the highest allocated peak, as total_bytes does. Never from the case it predicts, nor from rows
- * of another kind of device, and it has no figure where its rule has too few others. */
+ * of another kind of device, and it has no figure if its rule has too few others. */
 #ifndef ASSAY_REPORT_BASELINE_H
 #define ASSAY_REPORT_BASELINE_H
 
@@ -12,7 +12,7 @@
 struct baseline {
     const char *name;
     const char *rule; /* one line for people */
-    /* Fills predicted_bytes, one for each counted case; BYTES_UNKNOWN where the rule has no figure. False: no
+    /* Fills predicted_bytes, one for each counted case; BYTES_UNKNOWN if the rule has no figure. False: no
      * memory. */
     bool (*predict)(const struct counted_cases *counted, int64_t *predicted_bytes);
 };
@@ -20,7 +20,7 @@ struct baseline {
 int baseline_count(void);
 const struct baseline *baseline_at(int index);
 
-/* NULL where no baseline has the name. */
+/* NULL if no baseline has the name. */
 const struct baseline *baseline_find(const char *name);
 
 /* The line through the two largest smaller batches of the same series: of batches 8 and 16 with 300 and 500 bytes,

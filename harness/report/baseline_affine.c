@@ -44,7 +44,7 @@ static struct moments moments_join(const struct moments *a, const struct moments
                             .count = a->count + b->count};
 }
 
-/* The line at x. None where the others lie at one place, seen from x. */
+/* The line at x. None if the others lie at one place, seen from x. */
 static int64_t line_predict(const struct moments *others, double x)
 {
     double distance = x - others->x;

@@ -12,7 +12,7 @@ static int batch_order(const void *left, const void *right)
     return order != 0 ? order : (a->view->batch > b->view->batch) - (a->view->batch < b->view->batch);
 }
 
-/* Rounded to the nearest byte. BYTES_UNKNOWN where the line falls below 0 or leaves 63 bits. */
+/* Rounded to the nearest byte. BYTES_UNKNOWN if the line falls below 0 or leaves 63 bits. */
 static int64_t line_extend(const struct counted_case *near, const struct counted_case *far, int64_t batch)
 {
     double slope = ((double)near->measured_bytes - (double)far->measured_bytes) /

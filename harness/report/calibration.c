@@ -80,7 +80,7 @@ static enum status_code measured_check(const struct calibration *calibration, in
     return STATUS_OK;
 }
 
-/* Adds the id where it is new. */
+/* Adds the id if it is new. */
 static enum status_code case_add(struct calibration *calibration, int file, const struct json *line)
 {
     struct constants *made = &calibration->made;
@@ -291,7 +291,7 @@ static enum status_code file_take(struct calibration *calibration, int file)
 
 /* ---- what is missing ---- */
 
-/* Takes out of the report what the filter passes over. The tags of a case that was not made are not recorded: where the
+/* Takes out of the report what the filter passes over. The tags of a case that was not made are not recorded: if the
  * filter names cases by a tag, each of them may have it. */
 static void missing_filter(const struct calibration *calibration, struct report *report)
 {

@@ -2,7 +2,7 @@
  *
  * A reading is one attempt at one case. Its context is that of the process, or of the device less what was used before
  * the context was made. Its growth is the highest reading of its stages less the context less the segments reserved in
- * that stage: what libraries and kernels came to hold. Where a stage has a peak of the process, it stands against the
+ * that stage: what libraries and kernels came to hold. If a stage has a peak of the process, it stands against the
  * peak of the reserved bytes.
  *
  * Worked number: a context of 17,555,456 bytes and a peak of 710,967,296 in a stage that reserved 692,224,000 leave

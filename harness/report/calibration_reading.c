@@ -6,7 +6,7 @@
 #include "harness/record/constants.h"
 #include "harness/record/level.h"
 
-/* Unknown too where it is so large that a difference of two might not be written to a file of constants: no machine has
+/* Unknown too if it is so large that a difference of two might not be written to a file of constants: no machine has
  * so much memory. */
 static struct figure figure_of(const struct json *object, const char *key)
 {
@@ -20,7 +20,7 @@ static struct figure figure_less(struct figure figure, struct figure other)
     return (struct figure){.known = figure.known && other.known, .bytes = figure.bytes - other.bytes};
 }
 
-/* What a stage's reading exceeds its segments by, where that reading is the highest of those seen so far; of equal
+/* What a stage's reading exceeds its segments by, if that reading is the highest of those seen so far; of equal
  * readings the one with more segments counts. */
 static void highest_take(const struct json *stage, const char *key, const char *reserved_key, struct figure *highest,
                          struct figure *beyond)

@@ -10,7 +10,7 @@
 
 struct figure {
     bool known;
-    int64_t bytes; /* 0 where it is not known */
+    int64_t bytes; /* 0 if it is not known */
 };
 
 enum { FIGURE_CONTEXT_PROCESS, FIGURE_CONTEXT_DEVICE, FIGURE_GROWTH_PROCESS, FIGURE_GROWTH_DEVICE, FIGURE_COUNT };

@@ -39,7 +39,7 @@ static int urgency_order(const void *left, const void *right)
     return order != 0 ? order : (a->view > b->view) - (a->view < b->view);
 }
 
-/* By urgency, and where not all can be shown by the error of replay. False: no memory. */
+/* By urgency, and if not all can be shown by the error of replay. False: no memory. */
 static bool cases_sort(const struct report *report, bool by_error, const struct case_view **cases)
 {
     struct urgent_case *all = calloc((size_t)report->case_count + 1, sizeof *all);

@@ -6,7 +6,7 @@
 #include "harness/report/case_view.h"
 
 /* "halve found 32 of 46 predicted in 3 tries and 6.6 s: 612 tokens/s, 13.5 % less than the best batch tried; not every
- * try ended as replay had said"; "halve found no batch in 3 tries and 2.5 s: zero, No executable ...". Nothing where
+ * try ended as replay had said"; "halve found no batch in 3 tries and 2.5 s: zero, No executable ...". Nothing if
  * none searched. */
 void search_append(struct text *text, const struct case_view *view);
 
@@ -17,7 +17,7 @@ void tries_append(struct text *text, const struct case_view *view);
 void bar_words_append(struct text *text, const struct case_view *view);
 
 /* "0 291.00 MiB (+0.00 %), 1 196.50 MiB (-0.25 %), cpu 81.11 MiB (+0.00 %)": what was found on each place, and how far
- * replay was off. Nothing where the case has no places. */
+ * replay was off. Nothing if the case has no places. */
 void places_append(struct text *text, const struct case_view *view);
 
 #endif

@@ -101,7 +101,7 @@ static void items_read(struct filling *filling, const struct json *stages)
     filling->view->items = made;
 }
 
-/* A row that is invalid says why, also where somebody took the reasons out of the record. */
+/* A row that is invalid says why, also if somebody took the reasons out of the record. */
 static bool validity_read(struct report *report, const struct json *line, struct case_view *view)
 {
     const struct json *validity = json_get(line, "validity"), *reasons = json_get(validity, "reasons");
@@ -134,7 +134,7 @@ static bool label_make(struct report *report, struct case_view *view)
     return view->label != NULL && (view->placed == NULL || view->placed->title != NULL);
 }
 
-/* The report's own pointer for a name, so that names can be compared by address; NULL where the list is full, or memory
+/* The report's own pointer for a name, so that names can be compared by address; NULL if the list is full, or memory
  * is. */
 static const char *estimator_intern(struct report *report, const char *name)
 {

@@ -27,7 +27,7 @@ enum { BYTES_UNKNOWN = -1 };
 const char *report_stage_name(int stage);       /* as in records; stage is an enum stage */
 const char *report_category_name(int category); /* as in records; category is an enum category */
 
-/* Every *_bytes is BYTES_UNKNOWN where the record has null or nothing. */
+/* Every *_bytes is BYTES_UNKNOWN if the record has null or nothing. */
 struct stage_view {
     bool present;
     const int64_t *end_bytes;  /* [LEVEL_COUNT]; never NULL */
@@ -41,7 +41,7 @@ struct footprint_view {
     struct stage_view stages[STAGE_COUNT];
     int64_t peak_bytes[LEVEL_COUNT]; /* over all stages but context */
     bool categories_known;
-    int64_t category_bytes[CATEGORY_COUNT]; /* requested bytes at the peak; 0 where the record names no such category */
+    int64_t category_bytes[CATEGORY_COUNT]; /* requested bytes at the peak; 0 if the record names no such category */
     int64_t saved_for_backward_bytes;
 };
 
@@ -56,28 +56,28 @@ enum sequences { SEQUENCES_UNKNOWN, SEQUENCES_EQUAL, SEQUENCES_DIFFERENT };
 /* How much the attempts at one case in one run differ: spread.h. */
 struct spread {
     int attempt_count;                         /* that were measured */
-    const int64_t (*stage_bytes)[LEVEL_COUNT]; /* [STAGE_COUNT], BYTES_UNKNOWN: not all of them know it; NULL where
+    const int64_t (*stage_bytes)[LEVEL_COUNT]; /* [STAGE_COUNT], BYTES_UNKNOWN: not all of them know it; NULL if
                                                      fewer than two were measured */
     enum sequences sequences;                  /* of allocations and releases */
 };
 
 /* The items of the last stage. */
 struct items_view {
-    enum level level;                  /* LEVEL_DEVICE where the driver's reading is itemised, else LEVEL_PROCESS */
+    enum level level;                  /* LEVEL_DEVICE if the driver's reading is itemised, else LEVEL_PROCESS */
     int64_t bytes[READING_ITEM_COUNT]; /* 0: none of it, or not known */
 };
 
 enum judgement { JUDGEMENT_NONE, JUDGEMENT_PASS, JUDGEMENT_FAIL };
 
-/* A prediction held against a measurement. With a verdict of the record, or, where the suite asked for none, with
+/* A prediction held against a measurement. With a verdict of the record, or, if the suite asked for none, with
  * JUDGEMENT_NONE. */
 struct comparison {
     const char *estimator, *quantity;
     const char *stage; /* that the measured figure is of; NULL: not known, or of none */
     const char *place; /* of a placed case, that both figures are of; NULL: of the case */
     int64_t predicted_bytes, measured_bytes;
-    int64_t tolerance_bytes; /* where it was given in bytes; else negative */
-    int64_t error_bytes;     /* predicted - measured; valid where error_known */
+    int64_t tolerance_bytes; /* if it was given in bytes; else negative */
+    int64_t error_bytes;     /* predicted - measured; valid if error_known */
     double error;            /* error_bytes / measured */
     double tolerance;        /* as a fraction of what was measured; negative: none */
     bool error_known;
@@ -109,13 +109,13 @@ struct case_view {
         *settings; /* "|NAME=VALUE" for each member of its identity but batch, seq and new_tokens, by name; what is
                              null is left out: a field that an older record does not have says the same */
     bool validity_known, invalid; /* not known: nothing was measured, or an older record */
-    const char *disturbance;      /* the reasons, "; " between them; "" where it is not invalid */
+    const char *disturbance;      /* the reasons, "; " between them; "" if it is not invalid */
     const char *model;
     CASE_FIELD_TABLE(VIEW_MEMBER)  /* harness/case/case_field.h: mode, precision, ... */
     const char *attention_backend; /* whose storages were measured; NULL: no attention, or an older record */
     const char *label; /* "bert-base-cased train float32 b8 s512 adam-foreach": what differs from the defaults */
     const char
-        *title; /* the label, and where one heading cannot say it "(replayed for sm_90)": for headings, never a key */
+        *title; /* the label, and if one heading cannot say it "(replayed for sm_90)": for headings, never a key */
     struct footprint_view measured, predicted;
     struct causes_view causes_at_load, causes_at_end;
     const struct proof_view *proof; /* whether it runs with the bytes predicted (proof_rates.h); NULL: not asked for */
@@ -168,7 +168,7 @@ struct report {
     struct json *runs;            /* array of the run lines, as they were read */
     struct case_view *cases;
     int case_count;
-    /* BASIS_REPLAYED where all figures are, else BASIS_MEASURED. Of a report that has both, or replays for several
+    /* BASIS_REPLAYED if all figures are, else BASIS_MEASURED. Of a report that has both, or replays for several
      * targets, the titles of the cases that were replayed say so. */
     const char *basis;
     const char *estimators[ESTIMATOR_MAXIMUM]; /* "replay" first, then as estimator_look.h orders them */
@@ -180,7 +180,7 @@ struct report {
     int missing_count;
     int unnamed_missing_count; /* attempts that were selected, and the records do not say which */
     const char *missing_cause; /* NULL: nothing is missing */
-    const char *notes;         /* what stands in the records twice, in words; "" where nothing does */
+    const char *notes;         /* what stands in the records twice, in words; "" if nothing does */
 };
 
 /* The counts that report_outcome decides by. The caller releases *outcome. */
@@ -204,25 +204,25 @@ bool case_is_meta(const struct case_view *view);
  * known, "missing" of one that the last run did not come to, whose figures are older. */
 const char *case_word(const struct case_view *view);
 
-/* The last stage that the record has, other than context; STAGE_CONTEXT where there is none. */
+/* The last stage that the record has, other than context; STAGE_CONTEXT if there is none. */
 int stage_last(const struct footprint_view *footprint);
 
-/* The report's own copy of a word, one for equal ones; NULL for NULL, and where memory ran out. */
+/* The report's own copy of a word, one for equal ones; NULL for NULL, and if memory ran out. */
 const char *report_word(struct report *report, const char *word);
 
-/* Fills *view from a case line, of which nothing is kept; id: the copy of its id that the view shall have. False where
+/* Fills *view from a case line, of which nothing is kept; id: the copy of its id that the view shall have. False if
  * memory ran out. */
 bool case_view_read(struct report *report, const struct json *line, const char *id, struct case_view *view);
 
 /* The verdicts of a case line as comparisons, in its order, into arena; their texts are words of the report. False
- * where memory ran out. */
+ * if memory ran out. */
 bool verdicts_read(struct report *report, struct arena *arena, const struct json *line, struct comparison **verdicts,
                    int *count);
 
 /* Brings the estimators that the records name into the order of estimator_look.h; strangers last, as they appeared. */
 void report_estimators_order(struct report *report);
 
-/* Fills view->comparisons; all names of estimators must be known to the report. False where memory ran out. */
+/* Fills view->comparisons; all names of estimators must be known to the report. False if memory ran out. */
 bool case_view_compare(struct report *report, struct case_view *view, const struct comparison *verdicts, int count);
 
 /* What an estimator predicts of the allocated peak of a case, of a placed one on its main place: its verdict on that,
@@ -230,7 +230,7 @@ bool case_view_compare(struct report *report, struct case_view *view, const stru
  * was judged. */
 const struct comparison *comparison_of_peak(const struct case_view *view, const char *estimator);
 
-/* The last run line; NULL where there is none. */
+/* The last run line; NULL if there is none. */
 const struct json *report_run(const struct report *report);
 
 /* Errors of one estimator on one quantity over all cases; of a placed case each place counts. */

@@ -17,12 +17,12 @@ const char *case_field_said(const struct case_view *view, enum case_field field,
 /* Whether a label names the field: it is one of the mode, and has an unusual value, or is named in ids always. */
 bool case_field_is_told(const struct case_view *view, enum case_field field);
 
-/* Appends a field as labels spell it, with a space before it where it is not the first; nothing where it is not
+/* Appends a field as labels spell it, with a space before it if it is not the first; nothing if it is not
  * told. */
 void case_field_append(struct text *text, const struct case_view *view, enum case_field field);
 
 /* Appends "bert-base-cased train float32 b8 s512 adam-foreach place-0=300MB": all fields that are told, in the order of
- * an id, but those that records leave out where they are usual, which are the last; without one of them (FIELD_MODEL:
+ * an id, but those that records leave out if they are usual, which are the last; without one of them (FIELD_MODEL:
  * with all). */
 void case_label_append(struct text *text, const struct case_view *view, enum case_field without);
 

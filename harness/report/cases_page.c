@@ -45,7 +45,7 @@ static void title_describe(const struct cases *cases, struct report *const *one)
     page_words_move(cases->page, BLOCK_TITLE, MEDIA_READ, &line);
 }
 
-/* What the report comes to where that is no pass, and what is missing. */
+/* What the report comes to if that is no pass, and what is missing. */
 static void headline_describe(const struct cases *cases)
 {
     struct text line = {0};
@@ -368,7 +368,7 @@ static void reason_words(const struct case_view *view, struct text *words)
     validity_append(words, view);
 }
 
-/* A list below a heading, of the cases from first on, before end; nothing where there is nothing to say. */
+/* A list below a heading, of the cases from first on, before end; nothing if there is nothing to say. */
 static void notes_describe(const struct cases *cases, const char *heading, case_words *words_of, int first, int end)
 {
     struct note_groups notes = {0};

@@ -1,5 +1,5 @@
 /* Comparisons: which prediction is held against which measurement, and how well each estimator did over all cases.
- * Verdicts come from the record; where the suite asked for none the comparison is made without a judgement. */
+ * Verdicts come from the record; if the suite asked for none the comparison is made without a judgement. */
 #include "harness/report/case_view.h"
 
 #include <limits.h>
@@ -26,7 +26,7 @@ static void error_compute(struct comparison *row)
     row->error_known = true;
 }
 
-/* As a fraction of what was measured; negative where there is none. */
+/* As a fraction of what was measured; negative if there is none. */
 static double tolerance_read(const struct json *tolerance, int64_t measured_bytes)
 {
     int64_t bytes = json_integer_or(json_get(tolerance, "bytes"), -1);
@@ -36,7 +36,7 @@ static double tolerance_read(const struct json *tolerance, int64_t measured_byte
     return json_real_or(json_get(tolerance, "fraction"), -1.0);
 }
 
-/* False where memory ran out. */
+/* False if memory ran out. */
 static bool verdict_read(struct report *report, const struct json *verdict, struct comparison *row)
 {
     const char *note = json_string_or(json_get(verdict, "note"), NULL);
@@ -121,7 +121,7 @@ static void verdicts_add(struct comparing *comparing, const char *estimator, con
     }
 }
 
-/* The levels in their order, with the verdict where there is one; then whatever else was judged. */
+/* The levels in their order, with the verdict if there is one; then whatever else was judged. */
 static void replay_add(const struct case_view *view, struct comparing *comparing)
 {
     static const int no_level = LEVEL_COUNT;

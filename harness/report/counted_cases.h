@@ -1,9 +1,9 @@
 /* Counted cases: the rows of records that statistics over estimators may use, out of one report or several, and how
  * many were left out for which reason. Not for anybody outside this folder.
  *
- * A row counts where the case was measured to its end (status ok or fail: fail is an estimator that was off, and to
+ * A row counts if the case was measured to its end (status ok or fail: fail is an estimator that was off, and to
  * leave it out would hide what is asked for), nothing disturbed its readings, and its highest allocated peak is known
- * and not 0. Rows of the meta device are predictions: they count only where the caller asks for them. The same case on
+ * and not 0. Rows of the meta device are predictions: they count only if the caller asks for them. The same case on
  * the same device counts once: its last row in the reports in the order in which they are given. Placed cases, loads of
  * checkpoints and searches do not count (case_is_plain). */
 #ifndef ASSAY_REPORT_COUNTED_CASES_H

@@ -41,7 +41,7 @@ static bool is_stranger(const char *estimator)
     return estimator_look_find(estimator)->name == NULL;
 }
 
-/* The fields that every record has are among the first columns, those that are left out where they are usual among the
+/* The fields that every record has are among the first columns, those that are left out if they are usual among the
  * last. */
 static bool is_column(enum case_field field, bool is_late)
 {
@@ -129,7 +129,7 @@ struct csv_attempt {
     struct text strangers;       /* the last columns */
 };
 
-/* How many attempts at the case the run made, and how much those that were measured differ where they are several.
+/* How many attempts at the case the run made, and how much those that were measured differ if they are several.
  * stage: STAGE_COUNT for none. */
 static void spread_write(const struct csv_attempt *attempt, int stage, int level, struct text *text)
 {
@@ -160,7 +160,7 @@ static void parts_write(const struct case_view *view, const struct place_view *p
     }
 }
 
-/* The last columns: what the figures under measured_bytes are (empty where no device opened), and of which attempt. */
+/* The last columns: what the figures under measured_bytes are (empty if no device opened), and of which attempt. */
 static void row_end(const struct csv_attempt *attempt, const struct place_view *place, double stage_seconds,
                     struct text *text)
 {

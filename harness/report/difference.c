@@ -81,7 +81,7 @@ static bool strangers_add(struct difference *difference, const struct case_view 
     return true;
 }
 
-/* Pairs and missing cases in BASE's order, those of NEW alone in its own. False where memory ran out. */
+/* Pairs and missing cases in BASE's order, those of NEW alone in its own. False if memory ran out. */
 static bool pairs_make(struct difference *difference)
 {
     struct arena *arena = &difference->arena;
@@ -218,7 +218,7 @@ static enum status_code level_summarise(struct difference *difference, enum leve
 
 /* ---- two programs ---- */
 
-/* What decides where there is a limit: what is known to be wrong before what is not known. Where BASE measured nothing,
+/* What decides when there is a limit: what is known to be wrong before what is not known. If BASE measured nothing,
  * nothing agrees. */
 static enum difference_outcome within_judge(struct difference *difference)
 {

@@ -14,7 +14,7 @@
 #include "harness/record/tolerance.h"
 #include "harness/report/report.h"
 
-/* The tolerance of device and process where nobody gave one. Five runs of eight cases on an unchanged, busy host
+/* The tolerance of device and process if nobody gave one. Five runs of eight cases on an unchanged, busy host
  * differed by 254 KB at the most in any reading, whatever the size of the model: this is 16 times that, and two of the
  * 2 MiB pages in which a GPU driver hands out memory. */
 #define DIFFERENCE_READING_BYTES (INT64_C(4) << 20)

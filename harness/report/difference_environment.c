@@ -88,7 +88,7 @@ static const char *device_value(enum environment property, const struct case_vie
     }
 }
 
-/* The property of a case, or of the last run where view is NULL; "" where it is not recorded. */
+/* The property of a case, or of the last run if view is NULL; "" if it is not recorded. */
 static void value_format(enum environment property, const struct report *report, const struct case_view *view,
                          char text[VALUE_BYTES])
 {

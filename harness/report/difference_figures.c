@@ -47,7 +47,7 @@ void pair_obstacle_append(struct text *text, const struct case_pair *pair)
     }
 }
 
-/* allowance_bytes: what the attempts of BASE themselves differ by, 0 where they were not repeated. */
+/* allowance_bytes: what the attempts of BASE themselves differ by, 0 if they were not repeated. */
 static enum figure_state state_of(const struct maker *maker, const struct figure *figure, int64_t allowance_bytes)
 {
     const struct level_rule *rule = &maker->rules[figure->level].rule;
@@ -120,7 +120,7 @@ static void contexts_add(struct maker *maker)
     }
 }
 
-/* Of one stage and level the peak, and the end where it is another figure. */
+/* Of one stage and level the peak, and the end if it is another figure. */
 static void stage_level_add(struct maker *maker, int stage, enum level level)
 {
     const struct stage_view *a = &maker->pair->base->measured.stages[stage];
@@ -140,7 +140,7 @@ static void stage_level_add(struct maker *maker, int stage, enum level level)
     }
 }
 
-/* Attempts that begin to differ among themselves are a change, even where the last of them is what it was. Attempts
+/* Attempts that begin to differ among themselves are a change, even if the last of them is what it was. Attempts
  * that differ less than they did are none. */
 static void spreads_add(struct maker *maker)
 {

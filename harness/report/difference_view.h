@@ -38,7 +38,7 @@ struct environment_row {
     bool differs;             /* both are known, and not equal */
 };
 
-/* Fills a row for each property; strings from arena. False where memory ran out. */
+/* Fills a row for each property; strings from arena. False if memory ran out. */
 bool environment_compare(const struct report *base, const struct report *other, struct arena *arena,
                          struct environment_row rows[ENVIRONMENT_COUNT]);
 
@@ -129,12 +129,12 @@ const char *figure_name(const struct figure *figure, struct text *name);
 const char *figure_of(const struct figure *figure);
 const char *figure_key(const struct figure *figure);
 
-/* Whether people are shown the figure, in a list of all figures of a changed case: peaks always, others where they are
+/* Whether people are shown the figure, in a list of all figures of a changed case: peaks always, others if they are
  * beyond or open and say what the figures above them do not. */
 bool figure_is_shown(const struct figures *figures, int index);
 
 /* Why the two, or their readings, cannot be held against each other: a disturbance, another device, attempts that NEW
- * lacks. "" where they can. */
+ * lacks. "" if they can. */
 void pair_obstacle_append(struct text *text, const struct case_pair *pair);
 
 /* ---- all of it ---- */

@@ -15,7 +15,7 @@ void terminal_append(struct text *text, const char *string);
 /* Inside a table cell or a paragraph: | \ ` * _ [ ] ~ # escaped, < > & @ as entities, hidden ones left out. */
 void markdown_append(struct text *text, const char *string);
 
-/* One cell of RFC 4180: quoted where it must be, white space one blank; ' before a leading = + - @, which a spreadsheet
+/* One cell of RFC 4180: quoted if it must be, white space one blank; ' before a leading = + - @, which a spreadsheet
  * would execute. */
 void csv_append(struct text *text, const char *string);
 

@@ -12,19 +12,19 @@ struct filling {
     bool failed; /* memory ran out */
 };
 
-/* The word that value is, kept by the report; the fallback where it is none. */
+/* The word that value is, kept by the report; the fallback if it is none. */
 const char *word_read(struct filling *filling, const struct json *value, const char *fallback);
 
 /* BYTES_UNKNOWN for null, nothing and negative ones. */
 int64_t bytes_read(const struct json *object, const char *key);
 
-/* NULL where the value is no boolean. */
+/* NULL if the value is no boolean. */
 const bool *flag_read(const struct json *value);
 
 /* From 0; negative: not known. */
 double seconds_read(const struct json *object, const char *key);
 
-/* stages and peaks; the member "stages" of object, and the totals beside it where the record has them. Where the case
+/* stages and peaks; the member "stages" of object, and the totals beside it if the record has them. If the case
  * did not end, the stages are there but the highest of them is no peak: nobody knows how much it would have taken. */
 void footprint_read(struct filling *filling, const struct json *object, bool is_whole,
                     struct footprint_view *footprint);

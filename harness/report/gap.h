@@ -16,12 +16,12 @@ struct gap {
 struct gap_summary {
     int count;              /* of the gaps that are known */
     int equal_count;        /* to the byte */
-    double median;          /* of their magnitudes; 0 where count is 0 */
-    double worst;           /* the one of the largest magnitude, with its sign; 0 where count is 0 */
-    const char *worst_name; /* the first of equals; NULL where all are equal */
+    double median;          /* of their magnitudes; 0 if count is 0 */
+    double worst;           /* the one of the largest magnitude, with its sign; 0 if count is 0 */
+    const char *worst_name; /* the first of equals; NULL if all are equal */
 };
 
-/* (new - base) / base. False, and *relative untouched, where base is 0 and new is not, or one of them is negative,
+/* (new - base) / base. False, and *relative untouched, if base is 0 and new is not, or one of them is negative,
  * which stands for unknown. Worked: 513 against 500 is 0.026. */
 bool gap_relative(const struct gap *gap, double *relative);
 

@@ -1,6 +1,6 @@
 /* gnuplot: spawned, watched and judged by what it leaves. Not a writer of scripts: those are in plots/.
  *
- * gnuplot ends with 0 where a script chooses no terminal, where data are missing and where it could not write all of
+ * gnuplot ends with 0 if a script chooses no terminal, if data are missing and if it could not write all of
  * the image; so an image counts only if it is complete in its own terms. */
 #include "harness/report/gnuplot.h"
 

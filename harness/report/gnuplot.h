@@ -14,7 +14,7 @@ struct gnuplot_task {
     const char *format;  /* "svg" or "png" */
     int width, height;   /* in points */
     const char *option;  /* the script's sixth argument; "" for none */
-    const char *basis;   /* the seventh: what the figures are, "measured" or "replayed"; "" where it is not said */
+    const char *basis;   /* the seventh: what the figures are, "measured" or "replayed"; "" if it is not said */
     const char *caption; /* the eighth: lines for below the figure; the ninth is how many they are */
     int caption_lines;
 };

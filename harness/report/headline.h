@@ -12,15 +12,15 @@ bool report_is_measured(const struct report *report);
 /* "FAIL: 2 of 19 cases failed", "INCOMPLETE: 13 of 19 cases missing: the run was interrupted"; nothing for a pass. */
 void headline_append(struct text *text, const struct report *report);
 
-/* "missing: gpt2/load/float32, bert-base-cased/load/float32, and 11 more": at most so many names; 0: all. Nothing where
+/* "missing: gpt2/load/float32, bert-base-cased/load/float32, and 11 more": at most so many names; 0: all. Nothing if
  * nothing is missing. */
 void missing_names_append(struct text *text, const struct report *report, int name_maximum);
 
 /* "the last run made 3 of 10 attempts", "the last run did not come to it; its figures are of the run of
- * 2026-11-20T02:00:00Z"; nothing where nothing is missing of the case. */
+ * 2026-11-20T02:00:00Z"; nothing if nothing is missing of the case. */
 void missing_note_append(struct text *text, const struct report *report, const struct case_view *view);
 
-/* The model in the id of a case that was not measured: what stands before its mode. Appends "assay" where there is
+/* The model in the id of a case that was not measured: what stands before its mode. Appends "assay" if there is
  * none. */
 void missing_model_append(struct text *text, const char *id);
 

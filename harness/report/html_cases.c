@@ -50,7 +50,7 @@ static bool has_column(const struct report *report, const struct html_columns *c
     return index < report->estimator_count && columns->shown[index];
 }
 
-/* With the place before it, where it is of one. */
+/* With the place before it, if it is of one. */
 static void quantity_append(struct text *text, const struct comparison *row)
 {
     char word[WORDING_BYTES];
@@ -223,7 +223,7 @@ static void comparisons_append(struct text *text, const char *basis, const struc
     html_table_end(text);
 }
 
-/* The peaks of the stages, where there are two or more; those of a placed case are a side table. */
+/* The peaks of the stages, if there are two or more; those of a placed case are a side table. */
 static void stages_append(struct text *text, const struct report *report, const struct case_view *view)
 {
     char word[WORDING_BYTES];

@@ -11,7 +11,7 @@
 void html_page_begin(struct text *text, const char *title);
 void html_page_end(struct text *text);
 
-/* A table that is scrolled by itself where the screen is narrower. */
+/* A table that is scrolled by itself if the screen is narrower. */
 void html_table_begin(struct text *text);
 void html_table_end(struct text *text);
 
@@ -19,7 +19,7 @@ void html_table_end(struct text *text);
 void html_cell_append(struct text *text, const char *string);
 void html_number_append(struct text *text, const char *string);
 
-/* The SVG element of a document, compacted (svg_compact.h). Nothing, and false, where svg is NULL or holds a script. */
+/* The SVG element of a document, compacted (svg_compact.h). Nothing, and false, if svg is NULL or holds a script. */
 bool html_image_append(struct text *text, const struct text *svg);
 
 #endif

@@ -27,7 +27,7 @@ static void property_append(struct text *text, const char *name, const char *val
     }
 }
 
-/* "2026-11-20T02:00:00", from a time stamp with or without a zone; a fixed one where the run has none, because the
+/* "2026-11-20T02:00:00", from a time stamp with or without a zone; a fixed one if the run has none, because the
  * attribute is required and the report must not depend on the clock. */
 static void timestamp_append(struct text *text, const struct json *run)
 {

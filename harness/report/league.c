@@ -32,7 +32,7 @@ static const struct comparison *comparison_choose(const struct case_view *view, 
     return chosen;
 }
 
-/* NULL where memory ran out, or where the name is one that no row is made for. */
+/* NULL if memory ran out, or if the name is one that no row is made for. */
 static struct league_estimator *estimator_add(struct league *league, const char *name, const struct baseline *baseline)
 {
     size_t count = (size_t)league->counted.count;

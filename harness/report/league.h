@@ -1,7 +1,7 @@
 /* League: how far each estimator was off over the cases of one folder of records or several, ranked.
  *
  * What is held against what is the rule of the verdicts (docs/FORMAT.md, Quantities): the total_bytes of an estimator,
- * or, where it has none, its allocated_bytes_peak, against the highest allocated peak that was measured. The error is
+ * or, if it has none, its allocated_bytes_peak, against the highest allocated peak that was measured. The error is
  * (predicted - measured) / measured. Which rows count is said in counted_cases.h; baselines (baseline.h) stand among
  * the estimators and are marked, because they need measurements of other cases. `expected`, the figures of a suite
  * itself, is no estimator and has no row.

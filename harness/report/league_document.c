@@ -9,7 +9,7 @@ static struct json *worst_value(const struct league_figures *figures)
     return figures->worst_case != NULL ? json_string_new(figures->worst_case) : json_null_new();
 }
 
-/* null where no case is in it. */
+/* null if no case is in it. */
 static struct json *figures_value(const struct league_figures *figures)
 {
     if (figures->case_count == 0) {

@@ -38,7 +38,7 @@ const char *rank_word(const struct league_row *row, char text[WORDING_BYTES])
     return text;
 }
 
-/* The name of an estimator, marked where it needs measurements. */
+/* The name of an estimator, marked if it needs measurements. */
 static struct cell name_cell(struct page *page, const struct league *league, int estimator)
 {
     const struct league_estimator *one = &league->estimators[estimator];

@@ -7,7 +7,7 @@
 #include "harness/report/league.h"
 #include "harness/report/wording.h"
 
-/* Over some cases; errors are fractions of what was measured. Where case_count is 0 nothing else holds. */
+/* Over some cases; errors are fractions of what was measured. If case_count is 0 nothing else holds. */
 struct league_figures {
     int case_count;
     double bias, median, p90;
@@ -59,7 +59,7 @@ struct league {
 
 const char *league_scope_kind_name(enum league_scope_kind kind); /* "all", "mode", "family" */
 
-/* "infer"; "unknown" where the record has none. */
+/* "infer"; "unknown" if the record has none. */
 const char *league_case_mode(const struct counted_case *one);
 
 /* Whether a case belongs to a scope. */

@@ -22,7 +22,7 @@ struct note_groups {
     bool failed; /* memory ran out */
 };
 
-/* Says `words` of the case with this title; nothing where they are empty. Both are copied. */
+/* Says `words` of the case with this title; nothing if they are empty. Both are copied. */
 void note_groups_add(struct note_groups *notes, const char *title, const char *words);
 
 /* A list under a heading, an item for each group: "CASE, CASE and 3 more: WORDS". Nothing if there is none. */

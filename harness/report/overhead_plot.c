@@ -138,7 +138,7 @@ static int legend_write(struct plot_page *page, const struct page_points *points
     return rows;
 }
 
-/* Where all sequences of a page are equally long, its lines go along the batch. Returns whether. */
+/* If all sequences of a page are equally long, its lines go along the batch. Returns whether. */
 static bool points_turn(struct overhead_point *points, int count)
 {
     for (int at = 0; at < count; at++) {

@@ -10,7 +10,7 @@ struct overhead_point {
     const struct case_view *view;
     const char *form; /* what the label says besides model, mode, batch and length */
     int64_t line;     /* the batch; 0: the batch is the length */
-    int64_t length;   /* of images, and where all sequences of a page are equally long, the batch */
+    int64_t length;   /* of images, and if all sequences of a page are equally long, the batch */
     double ratio;     /* allocated peak over weights */
 };
 

@@ -1,8 +1,8 @@
-/* Overhead thinning: which points of a page are drawn where there are more than an image can show. Not for anybody but
+/* Overhead thinning: which points of a page are drawn if there are more than an image can show. Not for anybody but
  * overhead_plot.c.
  *
  * A line is divided into stretches that are equally wide on the axis, and of each the lowest and the highest point are
- * drawn, with both ends of the line: it looks as all of it would. Where there are too many lines, one in so many is
+ * drawn, with both ends of the line: it looks as all of it would. If there are too many lines, one in so many is
  * drawn, and in each panel the first, the last, and those with its lowest and its highest point. */
 #ifndef ASSAY_REPORT_OVERHEAD_THINNING_H
 #define ASSAY_REPORT_OVERHEAD_THINNING_H

@@ -18,7 +18,7 @@ bool page_is_for(unsigned media, enum page_media medium)
     return media == 0 || (media & (unsigned)medium) != 0;
 }
 
-/* Room for one more of `count` elements of size bytes; the list, or NULL where memory ran out. Lists of an arena grow
+/* Room for one more of `count` elements of size bytes; the list, or NULL if memory ran out. Lists of an arena grow
  * into new ones. */
 static void *list_grow(struct arena *arena, void *list, int count, int *room, size_t size)
 {
@@ -82,7 +82,7 @@ void page_words_move(struct page *page, enum block_kind kind, unsigned media, st
     text_release(words);
 }
 
-/* A block of words that are formatted; NULL where memory ran out. */
+/* A block of words that are formatted; NULL if memory ran out. */
 static struct page_block *block_say(struct page *page, enum block_kind kind, unsigned media, const char *format,
                                     va_list values)
 {

@@ -73,7 +73,7 @@ struct page_table {
     int indent;          /* in a terminal */
     bool has_no_heading; /* in a terminal */
     bool
-        /* the columns behind the first are of one kind; where a terminal is narrower it shows them in several tables */
+        /* the columns behind the first are of one kind; if a terminal is narrower it shows them in several tables */
         is_split;
     const struct page_column *columns;
     int column_count;
@@ -154,18 +154,18 @@ void page_figure(struct page *page, unsigned media, const char *plot, const char
 void page_part_add(struct page *page, unsigned media, struct page_part part);
 void page_series_add(struct page *page, unsigned media, struct page_series series);
 
-/* A table without rows, whose other members the caller may set; its columns are copied. Never NULL: where memory ran
+/* A table without rows, whose other members the caller may set; its columns are copied. Never NULL: if memory ran
  * out, which is remembered, it is a table that stands on no page. */
 struct page_table *page_table_add(struct page *page, unsigned media, const struct page_column *columns, int count);
 
 /* Copies as many cells as the table has columns. */
 void page_row_add(struct page *page, struct page_table *table, const struct cell *cells);
 
-/* A copy of a word that lives as long as the page; "" where memory ran out, which is remembered. */
+/* A copy of a word that lives as long as the page; "" if memory ran out, which is remembered. */
 const char *page_word(struct page *page, const char *word);
 const char *page_word_move(struct page *page, struct text *word); /* of a text, which is released */
 
-/* Calls visit for each block that is for readers of medium, in their order, those of a series among them. False where
+/* Calls visit for each block that is for readers of medium, in their order, those of a series among them. False if
  * memory ran out. */
 typedef void page_visitor(const struct page *page, const struct page_block *block, void *state);
 bool page_visit(const struct page *page, enum page_media medium, page_visitor *visit, void *state);
@@ -184,7 +184,7 @@ struct page_dialect {
     struct page_mark marks[BLOCK_KIND_COUNT];             /* before NULL: a block that is not words */
 };
 
-/* Appends a block of words. False where the block is none: nothing is appended. */
+/* Appends a block of words. False if the block is none: nothing is appended. */
 bool page_words_write(const struct page_dialect *dialect, const struct page_block *block, struct text *text);
 
 #endif

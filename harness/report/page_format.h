@@ -32,7 +32,7 @@ struct page_kind {
     page_own_writer
         *own[REPORT_FORMAT_COUNT]; /* of formats that are no pages, as csv, or that this one shows in its own form */
     struct json *(*value)(const void *subject); /* JSON; NULL: no memory */
-    /* The same where it is more than memory holds; one of the two. */
+    /* The same if it is more than memory holds; one of the two. */
     enum status_code (*document)(const void *subject, struct text *text, struct status *error);
     bool takes_several; /* folders of records */
     bool has_figures;   /* on a screen */

@@ -1,5 +1,5 @@
 /* Page as a LaTeX document, for papers: tables by booktabs and longtable, of which each can be copied alone. Figures
- * are the images that lie beside it (--plots), where they do. */
+ * are the images that lie beside it (--plots), if they do. */
 #include <inttypes.h>
 #include <string.h>
 

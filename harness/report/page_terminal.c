@@ -1,4 +1,4 @@
-/* Page for a terminal. Every line fits the width; colour where the caller asks for it. Where a table is too wide for
+/* Page for a terminal. Every line fits the width; colour if the caller asks for it. If a table is too wide for
  * the terminal it breaks behind its flexible column, loses the columns that can be spared, or is split. */
 #include <stdio.h>
 
@@ -118,7 +118,7 @@ static void cell_write(const struct terminal *terminal, const struct page_column
     outside_cell_append(terminal->text, string, width, !cell_is_word(column->kind));
 }
 
-/* A column, wrapped, from `at` on, or below where there is no room beside. */
+/* A column, wrapped, from `at` on, or below if there is no room beside. */
 static void rest_write(const struct terminal *terminal, const struct layout *layout, const struct page_column *column,
                        const struct cell *cell, int at)
 {
@@ -224,7 +224,7 @@ static void row_write(const struct terminal *terminal, const struct layout *layo
     row_end(terminal, layout, cells);
 }
 
-/* How many cases each column is over, where the columns say so. */
+/* How many cases each column is over, if the columns say so. */
 static void counts_write(const struct terminal *terminal, const struct page_table *table, int first, int last)
 {
     if (table->columns[first].case_count == 0) {

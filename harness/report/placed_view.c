@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* False where memory ran out. */
+/* False if memory ran out. */
 static bool place_read(struct filling *filling, const struct json *object, bool is_whole, struct place_view *place)
 {
     const struct json *estimates = json_get(object, "estimates");
@@ -109,7 +109,7 @@ bool comparison_is_main(const struct case_view *view, const struct comparison *r
            (placed != NULL && placed->main >= 0 && strcmp(placed->places[placed->main].name, row->place) == 0);
 }
 
-/* Allocated, else requested; LEVEL_COUNT where nothing is known of either. */
+/* Allocated, else requested; LEVEL_COUNT if nothing is known of either. */
 static enum level level_choose(const struct place_view *place)
 {
     static const enum level levels[] = {LEVEL_ALLOCATED, LEVEL_REQUESTED};

@@ -5,7 +5,7 @@
 
 #include "harness/report/footprint_reading.h"
 
-/* Every *_bytes is BYTES_UNKNOWN where the record has null or nothing. Texts are raw. */
+/* Every *_bytes is BYTES_UNKNOWN if the record has null or nothing. Texts are raw. */
 struct place_view {
     const char *name; /* as accelerate names it: "0", "1", "cpu", "disk" */
     const char *spec; /* the device that stood for it; NULL: none did */
@@ -39,7 +39,7 @@ struct placed_view {
     const char *oom_place;       /* that had not enough memory; NULL: it did not happen, or nobody knows where */
 };
 
-/* Of a case line; *placed is NULL where it has neither places nor transfers. is_whole: as of footprint_read. */
+/* Of a case line; *placed is NULL if it has neither places nor transfers. is_whole: as of footprint_read. */
 void placed_view_read(struct filling *filling, const struct json *line, bool is_whole, struct placed_view **placed);
 
 /* Whether a place is a GPU by its name. */
@@ -49,7 +49,7 @@ bool place_is_gpu(const struct place_view *place);
 const struct place_view *place_find(const struct placed_view *placed, const char *name);
 
 /* Whether a comparison speaks of the case as a whole: it is of no place, or of the main one. Others would count a case
- * twice where one figure stands for a case (columns of pages, leagues); summaries of accuracy count them all. */
+ * twice if one figure stands for a case (columns of pages, leagues); summaries of accuracy count them all. */
 bool comparison_is_main(const struct case_view *view, const struct comparison *row);
 
 /* What says how far a prediction of a place was off. */
@@ -61,7 +61,7 @@ struct place_figures {
     int64_t stage_error_bytes; /* predicted - measured there; 0: in none */
 };
 
-/* Of the allocated peak where anything is known of it, else of the requested one, else of what replay was judged by. */
+/* Of the allocated peak if anything is known of it, else of the requested one, else of what replay was judged by. */
 struct place_figures place_figures_make(const struct case_view *view, const struct place_view *place);
 
 /* Bytes per second; negative: not known. */

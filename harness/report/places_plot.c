@@ -23,7 +23,7 @@ static void *places_pages_open(const struct report *report, const char *timeline
     return plot_cases_list(report, places_have_figures);
 }
 
-/* Allocated bytes, and where nobody knows them requested ones. */
+/* Allocated bytes, and if nobody knows them requested ones. */
 static int64_t figure_of(const struct stage_view *stage)
 {
     int64_t allocated_bytes = stage->peak_bytes[LEVEL_ALLOCATED];

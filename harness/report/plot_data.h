@@ -17,7 +17,7 @@
     X(TRANSFERS, transfers_plot) /* rates of copies between places, as parts of the plain rate */                      \
     X(SEARCHES, searches_plot)   /* batches that policies found, as parts of the largest that is predicted to run */   \
     X(TIMELINE, timeline_plot)   /* peaks per stage at three levels, of cases that are off or were asked for */        \
-    X(ANATOMY, anatomy_plot)     /* what each peak is made of, predicted beside measured where they differ */
+    X(ANATOMY, anatomy_plot)     /* what each peak is made of, predicted beside measured if they differ */
 
 enum plot_kind {
 #define PLOT_ENUM(name, maker) PLOT_##name,
@@ -28,7 +28,7 @@ enum plot_kind {
 
 struct plot_page {
     struct text data;
-    struct text title;   /* one line for above it, where a page shows several; not escaped */
+    struct text title;   /* one line for above it, if a page shows several; not escaped */
     struct text caption; /* lines below the figure; each ends with a newline */
     int caption_lines;
     int mark_count;    /* points, bars or panels; 0: this page does not exist */
@@ -46,7 +46,7 @@ struct plot_maker {
     const char *name;    /* "accuracy": of the script and of the images */
     const char *purpose; /* one line for people */
     const char *needs;   /* what a record must have to be in it; NULL: that no case has it is no lack */
-    /* The same where it depends on what was asked for; NULL: it does not. */
+    /* The same if it depends on what was asked for; NULL: it does not. */
     const char *(*needs_of)(const struct report *report, const char *timeline);
     int page_maximum; /* up to PLOT_PAGES_MAXIMUM: no more than people leaf through */
     void *(*open)(const struct report *report, const char *timeline); /* material, NULL: no memory; NULL: needs none */
@@ -67,10 +67,10 @@ void plot_caption_add(struct plot_page *page, const char *sentence);
 
 struct plot_pages;
 
-/* Adds, where the report has placed cases, that a figure for a case is of its main place. */
+/* Adds, if the report has placed cases, that a figure for a case is of its main place. */
 void plot_main_note(const struct plot_pages *pages, struct plot_page *page);
 
-/* Of very many marks one in so many is drawn, so that an image stays one that can be opened: 1 where all are. The marks
+/* Of very many marks one in so many is drawn, so that an image stays one that can be opened: 1 if all are. The marks
  * that decide anything (the furthest off, a boundary) are drawn besides; plot_stride_note says in the caption what is
  * left out and why. */
 int plot_stride(int count, int maximum);

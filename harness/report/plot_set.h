@@ -30,14 +30,14 @@ struct plot_set {
     const char *link; /* where the files will lie, as seen from the page: "plots"; NULL: they are not kept; borrowed */
 };
 
-/* Adds an empty plot of that name and title (copied); NULL where memory ran out. Valid until the next is added. */
+/* Adds an empty plot of that name and title (copied); NULL if memory ran out. Valid until the next is added. */
 struct plot *plot_set_add(struct plot_set *set, const char *name, const char *title);
 
-/* The SVG document of a plot; NULL where none was drawn. set may be NULL. */
+/* The SVG document of a plot; NULL if none was drawn. set may be NULL. */
 const struct text *plot_set_svg(const struct plot_set *set, const char *name);
 
-/* Writes NAME.tsv, NAME.gp, NAME.svg and NAME.png of each plot into folder, which is made where it is missing. notes
- * receives a line where files of an earlier report stay. STATUS_IO: the folder or a file cannot be written. */
+/* Writes NAME.tsv, NAME.gp, NAME.svg and NAME.png of each plot into folder, which is made if it is missing. notes
+ * receives a line if files of an earlier report stay. STATUS_IO: the folder or a file cannot be written. */
 enum status_code plot_set_save(const struct plot_set *set, const char *folder, struct text *notes,
                                struct status *error);
 

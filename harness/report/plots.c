@@ -66,7 +66,7 @@ static void *drawing_make(void *argument)
     return NULL;
 }
 
-/* Both images at the same time. Where the first fails the second is none: what ails one ails both, and is said once. */
+/* Both images at the same time. If the first fails the second is none: what ails one ails both, and is said once. */
 static void images_draw(const struct plot_place *place, const char *script, const struct plot_page *page,
                         struct plot *plot)
 {
@@ -139,7 +139,7 @@ enum status_code plot_page_draw(const struct plot_place *place, const char *name
     return code;
 }
 
-/* Makes the pages of one kind: those that are drawn, and where all are, an empty one after them. Returns how
+/* Makes the pages of one kind: those that are drawn, and if all are, an empty one after them. Returns how
  * many; *more: there are others. */
 static int pages_make(const struct plot_pages *source, int maximum, struct plot_page *pages, bool *more)
 {

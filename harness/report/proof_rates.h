@@ -7,7 +7,7 @@
 
 struct page;
 
-/* One figure of one case; outcomes are those of the record, unknown where it has null. */
+/* One figure of one case; outcomes are those of the record, unknown if it has null. */
 enum proof_outcome { PROOF_UNKNOWN, PROOF_RUNS, PROOF_OUT_OF_MEMORY };
 
 struct proof_limit {
@@ -22,7 +22,7 @@ struct proof_view {
     int limit_count;
 };
 
-/* Of a case line; *proof is NULL where it has none. False: no memory. */
+/* Of a case line; *proof is NULL if it has none. False: no memory. */
 bool proof_view_read(struct report *report, const struct json *line, const struct proof_view **proof);
 
 /* The limit of an estimator that the league judges: replay's reserved peak, the only one of others; NULL: none was
@@ -46,7 +46,7 @@ int proof_rates_make(const struct report *report, struct proof_rate rates[PROOF_
 /* Appends "safe in 19 of 19 cases, tight in 18 of 19". */
 void proof_rate_append(struct text *text, const struct proof_rate *rate);
 
-/* Each appends nothing where no case was proved. */
+/* Each appends nothing if no case was proved. */
 void proof_rates_paragraphs(const struct report *report, int width, struct text *text); /* terminal */
 void proof_rates_describe(const struct report *report, struct page *page);              /* documents and screens */
 struct json *proof_rates_json(const struct report *report);                             /* an array; NULL: no memory */

@@ -43,7 +43,7 @@ struct report_counts {
 
 struct report_counts report_count(const struct report *report);
 
-/* What the cases of the report come to, by the rule of a run (harness/record/outcome.h), and appends why where it is no
+/* What the cases of the report come to, by the rule of a run (harness/record/outcome.h), and appends why if it is no
  * pass, with the first case of the gravest kind. */
 enum run_outcome report_outcome(const struct report *report, struct text *reason);
 

@@ -48,7 +48,7 @@ struct report_page {
     const char *timeline; /* as in struct plot_place; borrowed from the request */
 };
 
-/* Reads the records, and makes of them what is asked for. STATUS_INVALID where options do not go together, a page has
+/* Reads the records, and makes of them what is asked for. STATUS_INVALID if options do not go together, a page has
  * no such format, or several paths are named for a page of one. The caller releases *page, also on failure. */
 enum status_code report_page_open(const struct report_request *request, struct report_page *page, struct status *error);
 void report_page_release(struct report_page *page);
@@ -62,8 +62,8 @@ bool report_page_has_figures(const struct report_page *page);
 /* Draws the plots of the page into place->set. */
 enum status_code report_page_draw(const struct report_page *page, struct plot_place *place, struct status *error);
 
-/* What the page comes to, and appends why where it is no pass: of the cases of a run that of the run, of a statistic
- * RUN_INCONCLUSIVE where nothing counts in it. */
+/* What the page comes to, and appends why if it is no pass: of the cases of a run that of the run, of a statistic
+ * RUN_INCONCLUSIVE if nothing counts in it. */
 enum run_outcome report_page_outcome(const struct report_page *page, struct text *reason);
 
 #endif

@@ -150,8 +150,8 @@ static const char *replayed_title(struct report *report, const struct case_view 
     return title;
 }
 
-/* What the figures of the report are; where some cases are measured and some replayed, or replayed for another target,
- * one heading cannot say it, and the titles do. False where memory ran out. */
+/* What the figures of the report are; if some cases are measured and some replayed, or replayed for another target,
+ * one heading cannot say it, and the titles do. False if memory ran out. */
 static bool basis_mark(struct report *report)
 {
     int replayed_count = 0, device_count = 0;

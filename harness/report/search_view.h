@@ -4,7 +4,7 @@
 
 #include "harness/report/footprint_reading.h"
 
-/* Numbers are negative where they are not known, or none. Texts are raw; NULL: not recorded. */
+/* Numbers are negative if they are not known, or none. Texts are raw; NULL: not recorded. */
 struct search_try {
     int64_t batch, wanted_bytes, next;
     const char *ended, *cause, *stage, *label;
@@ -30,11 +30,11 @@ struct search_view {
     int try_count;
 };
 
-/* Of a case line; *search is NULL where it has none. settings: those of the case but for its policy. */
+/* Of a case line; *search is NULL if it has none. settings: those of the case but for its policy. */
 void search_view_read(struct filling *filling, const struct json *line, const char *settings,
                       struct search_view **search);
 
-/* When all cases are read: which belong together, and the best throughput of each series. False where memory ran
+/* When all cases are read: which belong together, and the best throughput of each series. False if memory ran
  * out. */
 bool search_series_settle(struct report *report);
 

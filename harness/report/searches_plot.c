@@ -32,7 +32,7 @@ static void *searches_pages_open(const struct report *report, const char *timeli
     return chosen;
 }
 
-/* What 100 % is: the batch that is predicted, and where none is the largest that a policy of the series found; 0:
+/* What 100 % is: the batch that is predicted, and if none is the largest that a policy of the series found; 0:
  * nobody knows. */
 static int64_t whole_of(const struct plot_cases *chosen, int at)
 {

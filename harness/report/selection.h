@@ -2,7 +2,7 @@
  * Not for anybody outside this folder.
  *
  * A later run of the whole suite replaces what earlier ones selected; a later run of some of its cases, those. A case
- * is missing where the last run that selected it has fewer attempts at it than it was to make. Runs of one run_id are
+ * is missing if the last run that selected it has fewer attempts at it than it was to make. Runs of one run_id are
  * copies: their attempts count once. */
 #ifndef ASSAY_REPORT_SELECTION_H
 #define ASSAY_REPORT_SELECTION_H
@@ -27,7 +27,7 @@ struct selection {
 /* One line of the file after the other. */
 void selection_add(struct selection *selection, const struct record_line *line);
 
-/* Fills what the report has of it: missing, notes, ended. False where memory ran out. */
+/* Fills what the report has of it: missing, notes, ended. False if memory ran out. */
 bool selection_settle(struct selection *selection, struct report *report);
 
 void selection_release(struct selection *selection);

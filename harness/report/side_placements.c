@@ -22,7 +22,7 @@ static bool placement_is_there(const struct case_view *view)
     return view->placed != NULL && view->placed->strategy != NULL;
 }
 
-/* Of the GPUs, or of all other places; BYTES_UNKNOWN where one of them is not known. */
+/* Of the GPUs, or of all other places; BYTES_UNKNOWN if one of them is not known. */
 static int64_t placed_sum(const struct placed_view *placed, bool on_gpus)
 {
     int64_t sum_bytes = 0;

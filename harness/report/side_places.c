@@ -174,7 +174,7 @@ const struct side_table side_kept = {
 
 enum { STAGE_PLACE, STAGE_NAME, STAGE_FIGURES, STAGE_PROCESS = STAGE_FIGURES + 2 * LEVEL_COUNTED_COUNT, STAGE_COLUMNS };
 
-/* Of each level what was found, and what was predicted. Where there is room for one level, it is the allocated one. */
+/* Of each level what was found, and what was predicted. If there is room for one level, it is the allocated one. */
 #define STAGE_LEVEL(name, stem, ...)                                                                                   \
     {#stem, LEVEL_PEAK_KEY(stem), CELL_BYTES, 11, LEVEL_##name != LEVEL_ALLOCATED},                                    \
         {"predicted", "predicted_" LEVEL_PEAK_KEY(stem), CELL_BYTES, 11, LEVEL_##name != LEVEL_ALLOCATED},

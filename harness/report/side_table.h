@@ -2,8 +2,8 @@
  * format.
  *
  * A table is one file and one row in the register (side_tables.c): its columns, and the rows of one case. Everything
- * else is done here: which cases are shown where there are very many, and how a cell looks in a terminal, on a page and
- * in a file for programs. Nothing is appended where no case has a row. Not for anybody outside this folder. */
+ * else is done here: which cases are shown if there are very many, and how a cell looks in a terminal, on a page and
+ * in a file for programs. Nothing is appended if no case has a row. Not for anybody outside this folder. */
 #ifndef ASSAY_REPORT_SIDE_TABLE_H
 #define ASSAY_REPORT_SIDE_TABLE_H
 
@@ -50,7 +50,7 @@ struct side_table {
     void (*note)(const struct report *report, struct text *text);       /* a sentence below it, raw; NULL: none */
 };
 
-/* A new row, all unknown, for the maker of a table; NULL where memory ran out, which is remembered. */
+/* A new row, all unknown, for the maker of a table; NULL if memory ran out, which is remembered. */
 struct side_row *side_row_add(struct side_rows *rows, const struct case_view *view, const char *group);
 
 /* The cases of a table in the order of their urgency, or in its own. */

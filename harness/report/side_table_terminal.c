@@ -1,5 +1,5 @@
 /* Side tables for a terminal: the title, what the columns say, and below each case its rows. Columns that can be spared
- * give way where the terminal is narrow; where that is not enough a row takes several lines, as its heading does. */
+ * give way if the terminal is narrow; if that is not enough a row takes several lines, as its heading does. */
 #include <stdio.h>
 
 #include "harness/report/escape.h"

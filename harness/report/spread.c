@@ -26,7 +26,7 @@ struct spread_ranges {
     struct range ends[STAGE_COUNT][LEVEL_COUNT], peaks[STAGE_COUNT][LEVEL_COUNT];
 };
 
-/* The spread of one figure; BYTES_UNKNOWN where not every attempt has it. */
+/* The spread of one figure; BYTES_UNKNOWN if not every attempt has it. */
 static int64_t range_width(const struct range *range, int attempt_count)
 {
     return range->count == attempt_count && attempt_count > 0 ? range->highest_bytes - range->lowest_bytes

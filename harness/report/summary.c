@@ -3,7 +3,7 @@
  *
  * As many estimators have a column as the width has room for, at most four: those that failed somewhere, then those
  * that answer most cases. Cases of one mode stand together below columns that have figures for it: what says nothing of
- * a generation gives way there. The line below names the rest. Where there is room for none, a case becomes a paragraph
+ * a generation gives way there. The line below names the rest. If there is room for none, a case becomes a paragraph
  * (docs/decisions/0013). */
 #include <stdio.h>
 #include <string.h>
@@ -203,7 +203,7 @@ static void hidden_write(const struct summary *summary)
     text_release(&line);
 }
 
-/* The modes of the cases in the order in which they first appear; 0 where there are more than there is room for. */
+/* The modes of the cases in the order in which they first appear; 0 if there are more than there is room for. */
 static int modes_find(const struct report *report, const char *modes[MODES_MAXIMUM])
 {
     int count = 0;
@@ -222,7 +222,7 @@ static int modes_find(const struct report *report, const char *modes[MODES_MAXIM
     return count;
 }
 
-/* Of a mode, NULL: of all, the cases of that urgency, or all that passed. A heading where the columns are new. */
+/* Of a mode, NULL: of all, the cases of that urgency, or all that passed. A heading if the columns are new. */
 static void mode_write(struct summary *summary, const char *mode, int urgency)
 {
     bool chosen = false;
@@ -282,7 +282,7 @@ static void cases_write(struct summary *summary)
     skipped_write(summary);
 }
 
-/* What the report comes to where that is no pass, and what is missing. */
+/* What the report comes to if that is no pass, and what is missing. */
 static void headline_write(const struct summary *summary)
 {
     enum { NAMES_SHOWN = 10 };

@@ -41,7 +41,7 @@ static const char *dropped_end(const char *tag)
     return NULL;
 }
 
-/* "rgb( 68,  68,  68)" at string as "#444444" or shorter; how many bytes were read, 0 where it is no colour. */
+/* "rgb( 68,  68,  68)" at string as "#444444" or shorter; how many bytes were read, 0 if it is no colour. */
 static size_t colour_append(struct text *text, const char *string)
 {
     char start[32]; /* sscanf looks for the end of its string, which may be megabytes away */
@@ -82,7 +82,7 @@ static void tag_append(struct text *text, const char *tag, const char *end)
     }
 }
 
-/* What stands between two tags: nothing where it is blank. */
+/* What stands between two tags: nothing if it is blank. */
 static void content_append(struct text *text, const char *string, const char *end)
 {
     const char *first = string;

@@ -1,4 +1,4 @@
-/* Table: the report for a terminal. Every line fits the width; colour only where the caller asks for it.
+/* Table: the report for a terminal. Every line fits the width; colour only if the caller asks for it.
  *
  * Below 72 columns a comparison takes two lines: what is compared, then the figures. */
 #include <stdio.h>
@@ -143,7 +143,7 @@ static void comparison_append(const struct table *table, const struct comparison
     text_release(&quantity);
 }
 
-/* What was measured and is predicted by nobody: what the driver and the kernel count; everything, where the record has
+/* What was measured and is predicted by nobody: what the driver and the kernel count; everything, if the record has
  * no predictions at all. */
 static void readings_append(const struct table *table, const struct case_view *view)
 {
@@ -295,7 +295,7 @@ static void summary_append(const struct table *table, const struct report *repor
     text_release(&uncounted);
 }
 
-/* What the report comes to where that is no pass, and what is missing. */
+/* What the report comes to if that is no pass, and what is missing. */
 static void headline_write(const struct table *table, const struct report *report)
 {
     enum { NAMES_SHOWN = 20 };

@@ -42,17 +42,17 @@ struct cell {
     bool known;
     bool is_bad; /* stands out */
     const char *
-        /* CELL_WORD, CELL_QUANTITY, CELL_MARK, raw; else for people where the figure is not known, as "oom"; NULL:
+        /* CELL_WORD, CELL_QUANTITY, CELL_MARK, raw; else for people if the figure is not known, as "oom"; NULL:
          * "-" */
         word;
     const char *after; /* in documents: raw, behind the word, and not as loud; NULL: nothing */
     int64_t number;    /* CELL_FLAG, CELL_COUNT, CELL_BYTES, CELL_DIFFERENCE, CELL_PERCENT, CELL_PART */
     int64_t whole;     /* CELL_PERCENT, CELL_PART */
     double real;       /* the others */
-    const struct cell_judgement *judgement; /* CELL_JUDGED where it is known; static */
+    const struct cell_judgement *judgement; /* CELL_JUDGED if it is known; static */
 };
 
-/* Cells that are known where the figure is. */
+/* Cells that are known if the figure is. */
 struct cell cell_word(const char *word);
 struct cell cell_flag(const bool *flag); /* NULL: not known */
 struct cell cell_count(int64_t count);

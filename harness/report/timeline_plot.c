@@ -1,4 +1,4 @@
-/* Timeline: the page of stages, a panel for each case whose stages are not as predicted, or that was asked for. Where
+/* Timeline: the page of stages, a panel for each case whose stages are not as predicted, or that was asked for. If
  * all is as predicted, a picture of every case would say the same thing many times. */
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static bool timeline_has(const struct case_view *view, const char *timeline)
     return wanted && known >= 2 && view->measured.peak_bytes[LEVEL_ALLOCATED] != BYTES_UNKNOWN;
 }
 
-/* What no case has where a timeline was asked for and none is drawn; NULL: none was asked for, which is no lack. */
+/* What no case has if a timeline was asked for and none is drawn; NULL: none was asked for, which is no lack. */
 static const char *timeline_needs(const struct report *report, const char *timeline)
 {
     for (int at = 0; timeline != NULL && at < report->case_count; at++) {

@@ -26,7 +26,7 @@ static bool mode_is(const struct case_view *view, const char *mode)
     return view->mode != NULL && strcmp(view->mode, mode) == 0;
 }
 
-/* False where the case is none of the rule's. */
+/* False if the case is none of the rule's. */
 static bool cell_make(const struct weights_rule *rule, const struct counted_case *one, struct rule_cell *cell)
 {
     const struct case_view *view = one->view;
@@ -83,7 +83,7 @@ static bool cells_fill(struct weights_rule *rule)
     return made;
 }
 
-/* What the figures are of, where that is not the one device of all measured cases: one model on two devices, or
+/* What the figures are of, if that is not the one device of all measured cases: one model on two devices, or
  * replayed for two targets, is two series. */
 static void place_append(struct text *title, const struct case_view *view, bool is_one_device)
 {

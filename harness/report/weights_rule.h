@@ -2,8 +2,8 @@
  *
  * Of records alone: every case that ran inference (modes infer and generate) and counts (counted_cases.h). The weights
  * are what lies in memory after loading: parameters and buffers, as they are stored. The peak is the highest allocated
- * peak. With factor 1.2: it is too little where the peak is above 1.2 times the weights, and enough where it is not.
- * What is enough is wasteful where 1.2 times the weights is more than the peak and a fraction of it, and close where it
+ * peak. With factor 1.2: it is too little if the peak is above 1.2 times the weights, and enough if it is not.
+ * What is enough is wasteful if 1.2 times the weights is more than the peak and a fraction of it, and close if it
  * is not. Worked, with a fraction of 10 %: of 100 bytes of weights, a peak of 121 is too little; 120 is close; 110 is
  * close; 109 is wasteful, because 120 > 1.1 * 109; it is enough for the last three.
  * Rows of the meta device are predictions of replay, shown apart and counted apart. */

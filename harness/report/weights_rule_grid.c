@@ -140,7 +140,7 @@ static int64_t estimator_weights(const struct rule_cell *cell)
     return BYTES_UNKNOWN;
 }
 
-/* The estimator of nearly the same name counts other weights: how far apart they are, where that is most. */
+/* The estimator of nearly the same name counts other weights: how far apart they are, if that is most. */
 static void estimator_compare_append(struct text *text, const struct weights_rule *rule)
 {
     const struct rule_cell *farthest = NULL;

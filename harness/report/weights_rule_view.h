@@ -55,11 +55,11 @@ struct weights_rule {
 };
 
 /* "1.2 x weights is enough for 31 of 45 measured cases (69 %), close for 19 and wasteful for 12 of these". Nothing
- * where there are none. */
+ * if there are none. */
 void rule_totals_append(struct text *text, const struct weights_rule *rule, const struct rule_totals *totals,
                         const char *kind);
 
-/* ", 12 of these are inference", behind the count of rows; nothing where none is. */
+/* ", 12 of these are inference", behind the count of rows; nothing if none is. */
 void rule_inference_append(struct text *text, const struct weights_rule *rule);
 
 /* "enough up to 512 tokens, too little from 2048 on; the line between them crosses at about 1310". */
@@ -69,7 +69,7 @@ void rule_boundary_append(struct text *text, const struct rule_series *series);
 void rule_explanation_append(struct text *text, const struct weights_rule *rule);
 
 /* One column of a grid: cases with the same length. The columns of a series, ascending; at most maximum of them, from
- * the arena; returns how many, or -1 where memory ran out. */
+ * the arena; returns how many, or -1 if memory ran out. */
 struct rule_column {
     int64_t seq, new_tokens;
 };
@@ -78,7 +78,7 @@ int rule_columns_find(const struct rule_series *series, struct arena *arena, str
 /* "512", "512+32", "images". Returns text. */
 const char *rule_column_word(const struct rule_column *column, char text[WORDING_BYTES]);
 
-/* The batches of a series, ascending, from the arena; returns how many, or -1 where memory ran out. */
+/* The batches of a series, ascending, from the arena; returns how many, or -1 if memory ran out. */
 int rule_batches_find(const struct rule_series *series, struct arena *arena, int64_t **batches);
 
 /* The case of a series at a batch and a length; NULL: there is none. */

@@ -185,7 +185,7 @@ static bool reading_is_open(const struct case_view *view)
 }
 
 /* "; process and device not judged in 12 cases: the constants were measured under driver ...", of the first that says
- * so, where that was asked for. */
+ * so, if that was asked for. */
 static void mismatches_append(struct text *text, const struct report *report)
 {
     const char *first = NULL;
