@@ -26,7 +26,7 @@ bool decoder_has_layers(const struct config *config, bool windowed);
 struct value *decoder_layers(struct forward_layer *layer, const struct decoder_tables *tables, const char *root,
                              struct value *input);
 
-/* The last hidden state of the model below root: "" where it is bare, else "model." or the like. Words, masks, rotary
+/* The last hidden state of the model below root: "" if it is bare, else "model." or the like. Words, masks, rotary
  * tables, layers, norm, as the family's decoder says. */
 struct value *decoder_body(const struct forward *f, const char *root);
 
@@ -69,7 +69,7 @@ struct value *decoder_gated_feed_forward(const struct forward_layer *layer, stru
 /* "lm_head", the cap of its logits if any, and the loss where there are labels: what a model with a head returns. */
 struct value *decoder_head(const struct forward *f, struct value *hidden);
 
-/* The model, and decoder_head where the skeleton has one. */
+/* The model, and decoder_head if the skeleton has a head. */
 struct value *decoder_forward(const struct forward *f);
 
 #endif

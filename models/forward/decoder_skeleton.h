@@ -19,7 +19,7 @@ typedef void decoder_part_list(struct skeleton_builder *builder, int layer, int6
 int decoder_layer_list(struct skeleton_builder *builder, int layers, int64_t number, const struct decoder_type *type,
                        decoder_part_list *const parts[2]);
 
-/* "self_attn": q_proj, k_proj, v_proj, o_proj, and where config->head_norms q_norm and k_norm. */
+/* "self_attn": q_proj, k_proj, v_proj, o_proj, and with config->head_norms q_norm and k_norm. */
 void decoder_attention_list(struct skeleton_builder *builder, int layer, int64_t number,
                             const struct decoder_type *type);
 /* "mlp": gate_proj, up_proj, down_proj. */

@@ -27,11 +27,11 @@ struct decoder_classes {
  * follows from others: as many key heads as heads, and heads that divide the hidden size. */
 struct decoder_sizes {
     int64_t vocab, hidden, layers, heads, kv_heads, ffn, positions, head_dim;
-    int64_t kv_heads_null, head_dim_null; /* where the file says null: FIELD_NULL_REFUSED, or 0 as above */
+    int64_t kv_heads_null, head_dim_null; /* what null in the file means: FIELD_NULL_REFUSED, or 0 as above */
     bool lacks_head_dim;                  /* the class has no key of this name */
 };
 
-/* One model type of a family. A family with more to say of its types has rows of its own that begin with this one. */
+/* One model type of a family. A family that has more to say of its types has rows of its own, which begin with this. */
 struct decoder_type {
     const char *model_type;
     struct decoder_classes classes;
@@ -81,7 +81,7 @@ struct decoder {
     enum decoder_masks (*masks)(const struct forward *forward); /* NULL: DECODER_MASKS_ONE */
     /* Rotary tables of all layers; NULL: one of each base, "rotary_emb.inv_freq". */
     void (*turn)(const struct forward *forward, struct decoder_tables *tables, const char *root, struct value *hidden);
-    module_body *model; /* the whole bare model, where it is another than decoder_body; else NULL */
+    module_body *model; /* the whole bare model, if it is another than decoder_body; else NULL */
 };
 
 /* The row of config->model_type. config->family has a decoder. */
