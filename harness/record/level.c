@@ -96,7 +96,7 @@ bool level_is_reading(enum level level)
     return level >= (enum level)LEVEL_COUNTED_COUNT;
 }
 
-void level_peaks_raise(int64_t peaks[LEVEL_COUNTED_COUNT], const struct level_figure figures[LEVEL_COUNTED_COUNT])
+void level_peaks_raise(int64_t *peaks, const struct level_figure *figures)
 {
     for (int level = 0; level < LEVEL_COUNTED_COUNT; level++) {
         peaks[level] = figures[level].bytes_peak > peaks[level] ? figures[level].bytes_peak : peaks[level];

@@ -115,8 +115,8 @@ bool level_from_name(const char *name, enum level *level);
 /* Whether it is a reading of the driver or the kernel. */
 bool level_is_reading(enum level level);
 
-/* Raises each peak to that of the figures if that is higher. */
-void level_peaks_raise(int64_t peaks[LEVEL_COUNTED_COUNT], const struct level_figure figures[LEVEL_COUNTED_COUNT]);
+/* Raises each peak to that of the figures if that is higher; both have LEVEL_COUNTED_COUNT elements. */
+void level_peaks_raise(int64_t *peaks, const struct level_figure *figures);
 
 /* Sets both keys of each counted level. False where memory ran out. */
 bool level_figures_set(struct json *object, const struct level_figure figures[LEVEL_COUNTED_COUNT]);
