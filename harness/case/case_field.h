@@ -117,13 +117,13 @@
       HAS_OPTION, "quantize", "linear|all", "what int8, int4 and fp8 quantise (default: linear, the projections)",     \
       .label = "%", .remedy = "write --precision int8, int4 or fp8")                                                   \
     X(BATCH, batch, COUNT, NULLABLE, 1, IN_PASS, true, "b%", HAS_OPTION, "batch", "N", "samples at once (default: 1)", \
-      .lowest = 1, .is_always_spelled = true)                                                                          \
+      .lowest = 1, .is_always_spelled = true, .is_length = true)                                                       \
     /* 0 for images: the configuration gives their size. */                                                            \
     X(SEQ, seq, COUNT, NULLABLE, 128, IN_PASS, !traits.is_image, "s%", HAS_OPTION, "seq", "N",                         \
-      "tokens of a sample (default: 128); not for images", .lowest = 1, .is_always_spelled = true)                     \
+      "tokens of a sample (default: 128); not for images", .lowest = 1, .is_always_spelled = true, .is_length = true)  \
     X(NEW_TOKENS, new_tokens, COUNT, SINCE, 32, IN_GENERATE, true, "n%", HAS_OPTION, "new-tokens", "N",                \
-      "tokens that are generated (generate; default: 32)", .lowest = 1, .is_always_spelled = true, .label = "+%",      \
-      .remedy = "write --mode generate")                                                                               \
+      "tokens that are generated (generate; default: 32)", .lowest = 1, .is_always_spelled = true, .is_length = true,  \
+      .label = "+%", .remedy = "write --mode generate")                                                                \
     X(CACHE, cache, NAME, SINCE, CACHE_DYNAMIC, IN_GENERATE, true, "%", HAS_OPTION, "cache", "dynamic|static",         \
       "keys and values grow by copying, or have all room at once (generate)",                                          \
       .refusal = "does not generate; leave it out, or write", .remedy = "write --mode generate")                       \
@@ -234,13 +234,14 @@ struct case_field_row {
     const char *key;
     enum case_field_kind kind;
     enum case_record record;
-    unsigned modes;                /* those in which it says something */
-    const char *spelling;          /* in an id */
-    const char *label;             /* in the label of a report; NULL: as in an id */
-    const char *option, *help;     /* NULL: a case has no such option */
-    int lowest;                    /* the lowest count that may be written, or the first of the words */
-    bool is_always_spelled;        /* in an id, its usual value too */
-    bool usual_is_no;              /* its usual value says that there is no such thing, which is true of every case */
+    unsigned modes;            /* those in which it says something */
+    const char *spelling;      /* in an id */
+    const char *label;         /* in the label of a report; NULL: as in an id */
+    const char *option, *help; /* NULL: a case has no such option */
+    int lowest;                /* the lowest count that may be written, or the first of the words */
+    bool is_always_spelled;    /* in an id, its usual value too */
+    bool is_length;            /* a count that series of cases vary: what reports hold together differs in it alone */
+    bool usual_is_no;          /* its usual value says that there is no such thing, which is true of every case */
     const char *subject, *refusal; /* in a mode that has none: "loss %", "has no loss; leave it out, or write",
                                        which the modes follow; a subject of NULL
                                        is the key; a refusal of NULL: harness/case/workload.c says it, or nobody does */

@@ -28,7 +28,7 @@ static bool has_budgets(enum place_way way)
     return way != PLACE_WAY_CPU_OFFLOAD && way != PLACE_WAY_DISK_OFFLOAD;
 }
 
-/* The way that a word of this length names; PLACE_WAY_COUNT where it names none. */
+/* The way that a word of this length names; PLACE_WAY_COUNT if it names none. */
 static enum place_way way_find(const char *word, size_t length)
 {
     int way = 0;

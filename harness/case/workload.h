@@ -30,7 +30,7 @@ unsigned workload_fields_said(const struct workload *workload, struct case_trait
 /* The head of a case that says none: bare for load, lm otherwise. */
 enum head workload_head(const struct workload *workload);
 
-/* The value: of a name its enumerator, of a switch 0 or 1, of a text 1 where there is one. */
+/* The value: of a name its enumerator, of a switch 0 or 1, of a text 1 if there is one. */
 int64_t workload_field_value(const struct workload *workload, enum case_field field);
 /* Of a text; NULL: nothing is said. */
 const char *workload_field_text(const struct workload *workload, enum case_field field);

@@ -1,4 +1,4 @@
-/* Workload aliases: the table. A word stands here where those who write it mean one value; "amp" and "mixed" may be
+/* Workload aliases: the table. A word stands here if those who write it mean one value; "amp" and "mixed" may be
  * two, and are refused. */
 #include "harness/case/workload_alias.h"
 

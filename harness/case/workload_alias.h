@@ -6,7 +6,7 @@
 #include "harness/case/workload.h"
 
 /* The name of the value of a field that text stands for: "bfloat16" for "bf16", "BF16" and "torch.bfloat16"; case does
- * not count, and '_' is '-'. text itself where it is nobody's alias. */
+ * not count, and '_' is '-'. text itself if it is nobody's alias. */
 const char *workload_alias(enum case_field field, const char *text);
 
 /* Of a word that people know and that names no one value: why, and what to write. "sgd" is not modelled, "amp" may be

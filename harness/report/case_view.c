@@ -18,10 +18,10 @@ static int key_order(const void *left, const void *right)
     return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-/* Members that a series of cases varies: they stand in the view as numbers. */
 static bool is_length(const char *key)
 {
-    return strcmp(key, "batch") == 0 || strcmp(key, "seq") == 0 || strcmp(key, "new_tokens") == 0;
+    enum case_field field = case_field_find(key, strlen(key));
+    return field != FIELD_COUNT && case_field_row(field)->is_length;
 }
 
 /* Sorted by name, so that equal settings are equal texts whatever the order in the record; without the one of that

@@ -1,9 +1,10 @@
 /* Counted cases: which rows count, once each, with the texts that say what belongs together. No statistics. */
 #include "harness/report/counted_cases.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "harness/report/case_words.h"
 
 static bool is_measured(const struct case_view *view)
 {
@@ -22,16 +23,14 @@ static bool is_among(const char *key, const char *const *names)
 const char *counted_case_key(struct name_table *keys, struct arena *arena, const struct counted_case *one,
                              const char *const *without)
 {
-    const struct {
-        const char *name;
-        int64_t value;
-    } lengths[] = {{"batch", one->view->batch}, {"new_tokens", one->view->new_tokens}, {"seq", one->view->seq}};
     struct text key = {0};
     text_append(&key, one->device);
     text_append(&key, one->view->settings);
-    for (size_t at = 0; at < sizeof lengths / sizeof lengths[0]; at++) {
-        if (lengths[at].value >= 0 && !is_among(lengths[at].name, without)) {
-            text_format(&key, "|%s=%" PRId64, lengths[at].name, lengths[at].value);
+    for (enum case_field field = FIELD_MODE; field < FIELD_COUNT; field++) {
+        char buffer[CASE_WORD_BYTES];
+        const char *value = case_field_said(one->view, field, buffer);
+        if (case_field_row(field)->is_length && value != NULL && !is_among(case_field_key(field), without)) {
+            text_format(&key, "|%s=%s", case_field_key(field), value);
         }
     }
     const char *kept = key.failed ? NULL : name_table_keep(keys, arena, text_string(&key));

@@ -116,13 +116,12 @@ static const char *title_make(struct weights_rule *rule, const struct case_view 
     struct text title = {0};
     text_append(&title, view->model != NULL ? view->model : view->id);
     for (enum case_field field = FIELD_PRECISION; field < FIELD_COUNT; field++) {
-        bool is_length = field == FIELD_BATCH || field == FIELD_SEQ || field == FIELD_NEW_TOKENS;
         if (field == FIELD_BATCH && mode_is(view, "generate")) {
             case_field_append(&title, view, FIELD_MODE);
         }
         if (field == FIELD_LOGITS && case_field_is_told(view, field)) {
             text_format(&title, " %s logits", view->logits);
-        } else if (!is_length) {
+        } else if (!case_field_row(field)->is_length) {
             case_field_append(&title, view, field);
         }
     }

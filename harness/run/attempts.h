@@ -30,7 +30,7 @@ enum status_code attempts_open(const struct attempts_options *options, const str
                                struct attempts **attempts, struct status *error);
 
 /* Measures the case and gives its line (docs/FORMAT.md), also of one that crashed or ran out of memory; the caller
- * releases it. Where a signal comes first its child is ended, *line is NULL and every further call returns so at once.
+ * releases it. If a signal comes first, its child is ended, *line is NULL and every further call returns so at once.
  * STATUS_IO, STATUS_OUT_OF_MEMORY. */
 enum status_code attempts_measure(struct attempts *attempts, const struct suite_case *case_, struct json **line,
                                   struct status *error);

@@ -12,7 +12,7 @@ struct checkpoint_case; /* opaque */
 
 /* Drafts the checkpoint of the question's model and workload, and predicts its load by the plan's map: the plan's
  * prediction is that of this load from here on. The plan and what the question points to outlive the case.
- * STATUS_INVALID where no such checkpoint can be made. On failure nothing is open. */
+ * STATUS_INVALID if no such checkpoint can be made. On failure nothing is open. */
 enum status_code checkpoint_case_open(const struct placed_question *question, struct placed_plan *plan,
                                       struct checkpoint_case **made, struct status *error);
 
@@ -22,7 +22,7 @@ enum status_code checkpoint_case_measure(struct checkpoint_case *one, const stru
                                          const struct placed_lanes *lanes, const struct replay_observer *observers,
                                          struct status *error);
 
-/* "transfers" of what was measured: from the files, and to the disk. NULL where memory ran out. */
+/* "transfers" of what was measured: from the files, and to the disk. NULL if memory ran out. */
 struct json *checkpoint_transfers_json(const struct checkpoint_case *one);
 
 /* Removes what is left of the files. NULL is accepted. */

@@ -14,7 +14,7 @@ struct case_kind {
     /* In the child, on measuring->device: sends what it finds (measuring_send). An out of memory is measured too, and
      * returned. */
     enum status_code (*measure)(const struct measuring *measuring, struct status *error);
-    /* Where the case opens its devices itself: finds out what it stands on, in place of measuring_device_prepare.
+    /* If the case opens its devices itself: finds out what it stands on, in place of measuring_device_prepare.
      * measuring->device is NULL, constants of one device are not asked for, and measure is called although the main
      * device may not be here. NULL: none. */
     enum status_code (*look)(struct measuring *measuring, struct status *error);

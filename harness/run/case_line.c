@@ -37,7 +37,7 @@ static const char *const CHILD_MEMBERS[] = {"family",
 /* The same of kinds of cases that have such a member at all. */
 static const char *const KIND_MEMBERS[] = {"places", "transfers", "placement", NULL};
 
-/* Joins the members of every line that was sent into one object. False where a line is not an object. */
+/* Joins the members of every line that was sent into one object. False if a line is not an object. */
 static bool output_join(const struct text *output, struct json *fields)
 {
     const char *line = text_string(output);
@@ -58,7 +58,7 @@ static bool output_join(const struct text *output, struct json *fields)
     return whole && strlen(text_string(output)) == output->length;
 }
 
-/* SIGKILL comes from the kernel where there is no memory left, or from anybody: the kernel counts its own. */
+/* SIGKILL comes from the kernel if there is no memory left, or from anybody: the kernel counts its own. */
 static struct case_ending ending_of_kill(const struct child *child)
 {
     struct case_ending ending = {.status = CASE_STATUS_OOM};
@@ -89,7 +89,7 @@ static struct case_ending ending_of_signal(const struct child *child, int number
     return ending;
 }
 
-/* How it ended by what the parent saw; the child's own word counts only where it ended well. */
+/* How it ended by what the parent saw; the child's own word counts only if it ended well. */
 static struct case_ending ending_of(const struct case_job *job, const struct child *child, const struct json *fields,
                                     bool whole)
 {
@@ -186,7 +186,7 @@ static bool line_judge(const struct case_job *job, struct case_ending *ending, s
            json_set(line, "reason", ending->reason[0] != '\0' ? json_string_new(ending->reason) : json_null_new());
 }
 
-/* NULL where memory ran out. */
+/* NULL if memory ran out. */
 static struct json *line_build(const struct case_job *job, const struct child *child, struct json *fields,
                                struct case_ending *ending)
 {

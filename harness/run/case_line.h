@@ -12,8 +12,8 @@ struct case_ending {
     char reason[CASE_REASON_BYTES]; /* "": none */
 };
 
-/* What a child that has ended sent, its members in one object, and how it ended; its own word counts only where it
- * ended well. The caller releases *fields, which is NULL where memory ran out. */
+/* What a child that has ended sent, its members in one object, and how it ended; its own word counts only if it
+ * ended well. The caller releases *fields, which is NULL if memory ran out. */
 struct case_ending case_ending_read(const struct case_job *job, const struct child *child, struct json **fields);
 
 /* The case line of a child that has ended, with its verdicts; status receives how the case ended. Whatever the child

@@ -15,7 +15,7 @@
 #include "models/config/family.h"
 
 /* The constants of the device. meta stands for any device, so that it takes whichever it is given. The parent has
- * refused those of another device already, where it could be told which device this is (constants_check.h). */
+ * refused those of another device already, if it could be told which device this is (constants_check.h). */
 static enum status_code constants_prepare(struct measuring *measuring, struct status *error)
 {
     const struct device_properties *properties = &measuring->place.properties;

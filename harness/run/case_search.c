@@ -59,7 +59,7 @@ static enum status_code search_unknown(const struct status *why, struct json **e
     return STATUS_OK;
 }
 
-/* At the batch that is found; where none is, at the last that is tried, which is refused. */
+/* At the batch that is found; if none is, at the last that is tried, which is refused. */
 static enum status_code forecast_predict(const struct estimate_input *input, const struct batch_forecast *forecast,
                                          struct json **estimates, struct prediction *prediction, struct status *error)
 {

@@ -22,7 +22,7 @@ static int64_t oom_kills_read(void)
     return kernel_count_read("/proc/vmstat", "oom_kill", &count) ? count : -1;
 }
 
-/* Best effort: where the kernel kills for want of memory, it is to take the child and not the run. */
+/* Best effort: if the kernel kills for want of memory, it is to take the child and not the run. */
 static void oom_score_raise(void)
 {
     static const char worst[] = "1000";

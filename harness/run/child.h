@@ -33,20 +33,20 @@ enum { CHILD_GRACE_SECONDS = 60 };
 /* What a run and its children have open at once: pipes, files of the kernel, libraries and drivers. */
 enum { CHILD_FILES_OF_A_RUN = 64, CHILD_FILES_EACH = 2 };
 
-/* Whether the process may open what so many children at a time need; raises its own limit where it can. STATUS_IO names
+/* Whether the process may open what so many children at a time need; raises its own limit if it can. STATUS_IO names
  * both numbers: what happens without is told of other things, and late. */
 enum status_code children_afford(int count, struct status *error);
 
 /* Forks. In the child: a process group of its own, the signal mask given, no core files, first in line for the kernel's
  * out-of-memory killer, standard output into standard error, death with the parent; then what the runner has for the
- * step of the job, then _exit. STATUS_IO where there is no process or pipe to be had. */
+ * step of the job, then _exit. STATUS_IO if there is no process or pipe to be had. */
 enum status_code child_start(const struct case_runner *runner, const struct case_job *job, const sigset_t *mask,
                              struct child *child, struct status *error);
 
-/* Reads what is there without waiting, and kills the child where its deadline has passed; notices its end. */
+/* Reads what is there without waiting, and kills the child if its deadline has passed; notices its end. */
 void child_tend(struct child *child);
 
-/* Kills it and its group, without waiting: child_tend notices. Nothing where it has ended. */
+/* Kills it and its group, without waiting: child_tend notices. Nothing if it has ended. */
 void child_kill(struct child *child);
 
 /* After its end: releases what it holds. */

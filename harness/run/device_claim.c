@@ -46,7 +46,7 @@ static enum status_code interruption_set(struct status *error)
     return status_set(error, STATUS_DEVICE, "interrupted before the first case; nothing was measured");
 }
 
-/* The child's whole answer in *answer, or NULL where it gave none. */
+/* The child's whole answer in *answer, or NULL if it gave none. */
 static enum status_code probe_run(const struct device_claim_request *request, const char *spec, struct json **answer,
                                   struct status *error)
 {
@@ -92,7 +92,7 @@ static enum status_code device_keep(const char *spec, struct json *answer, struc
                : status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the devices of a run");
 }
 
-/* The lock's name of what a spec stands for; "" where it needs none, or cannot be told. */
+/* The lock's name of what a spec stands for; "" if it needs none, or cannot be told. */
 static enum status_code spec_name(const struct device_claim_request *request, const char *spec,
                                   struct device_claim *claim, struct claim_name *name, struct status *error)
 {

@@ -26,13 +26,13 @@ struct device_claim_request {
 
 /* Asks for each spec which device it stands for, in a child, because asking starts the driver; then takes the locks one
  * after the other in the order of their names, so that no two runs wait for each other, and waits for them up to
- * options->wait_device_seconds. Where a GPU cannot be named or there is no folder for locks, the run goes on without,
+ * options->wait_device_seconds. If a GPU cannot be named or there is no folder for locks, the run goes on without,
  * which claim->note and options->progress.warned say; but a folder that was asked for (options->lock_folder) must
  * serve. STATUS_DEVICE: taken by another run, or interrupted. STATUS_IO, STATUS_OUT_OF_MEMORY. */
 enum status_code device_claim_take(const struct device_claim_request *request, struct device_claim *claim,
                                    struct status *error);
 
-/* {"shared": ..., "paths": [...], "note": ...} for the run line; null where no GPU is used; NULL where memory ran
+/* {"shared": ..., "paths": [...], "note": ...} for the run line; null if no GPU is used; NULL if memory ran
  * out. */
 struct json *device_claim_json(const struct device_claim *claim);
 

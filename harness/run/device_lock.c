@@ -43,8 +43,8 @@ bool device_lock_name(const char *uuid, const char *pci_bus_id, char name[DEVICE
     return length > 0;
 }
 
-/* fs.protected_regular refuses O_CREAT on a file of another user in a sticky folder, even where it could be opened: so
- * the file is opened, and made only where there is none. Links are not followed, and a FIFO is not waited for. */
+/* fs.protected_regular refuses O_CREAT on a file of another user in a sticky folder, even if it could be opened: so
+ * the file is opened, and made only if there is none. Links are not followed, and a FIFO is not waited for. */
 static int lock_file_open(const char *path)
 {
     static const int common = O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;

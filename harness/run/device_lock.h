@@ -23,8 +23,8 @@ struct device_lock {
  * take away what others made. NULL: neither. Static. */
 const char *device_lock_folder(void);
 
-/* The name of a GPU's lock, from its uuid, or from its PCI bus id where it has none, without what is not a letter, a
- * digit or '-'. False where both are empty. */
+/* The name of a GPU's lock, from its uuid, or from its PCI bus id if it has none, without what is not a letter, a
+ * digit or '-'. False if both are empty. */
 bool device_lock_name(const char *uuid, const char *pci_bus_id, char name[DEVICE_LOCK_NAME_BYTES]);
 
 /* Takes the lock without waiting. records_folder: what others are told. STATUS_DEVICE: another run has it; the text

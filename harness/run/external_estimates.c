@@ -82,7 +82,7 @@ static void version_ask(struct asking *asking, const struct suite_external *exte
     text_release(&output);
 }
 
-/* The command's words for a case, ended by NULL, in arena. NULL where memory ran out. */
+/* The command's words for a case, ended by NULL, in arena. NULL if memory ran out. */
 static const char **command_words(const struct suite_external *external, const struct identity *identity,
                                   const char *config_path, struct arena *arena)
 {
@@ -114,7 +114,7 @@ static struct json *words_json(const char *const *words)
 }
 
 /* The configuration that the command leads its program to, whole: that of {config}, or of a {model} that is a path.
- * null where it leads to none. */
+ * null if it leads to none. */
 static struct json *question_config(const struct suite_external *external, const struct identity *identity,
                                     const char *config_path)
 {
@@ -159,7 +159,7 @@ static struct answer *answer_find(const struct asking *asking, const char *key)
     return answer;
 }
 
-/* Takes over the estimate. False where memory ran out. */
+/* Takes over the estimate. False if memory ran out. */
 static bool answer_add(struct asking *asking, const char *key, struct json *estimate)
 {
     struct answer *answer = calloc(1, sizeof *answer);
@@ -256,7 +256,7 @@ static void kept_append(const struct asking *asking, struct json *question, stru
     json_release(document);
 }
 
-/* Runs the command. NULL where memory ran out. */
+/* Runs the command. NULL if memory ran out. */
 static struct json *answer_get(struct asking *asking, const struct suite_external *external, const char *const *words,
                                int index, struct json *question)
 {
@@ -290,7 +290,7 @@ static void note_warn(struct asking *asking, const struct suite_external *extern
     }
 }
 
-/* The estimate of one external estimator for one case, borrowed. NULL where memory ran out. */
+/* The estimate of one external estimator for one case, borrowed. NULL if memory ran out. */
 static struct json *estimate_of(struct asking *asking, int index, const struct suite_case *case_, struct arena *arena)
 {
     const struct suite_external *external = &asking->options->suite->externals[index];

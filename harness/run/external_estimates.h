@@ -1,8 +1,8 @@
 /* External estimates: what the external estimators of a suite say about its cases, before any case is measured.
  * Internal to harness/run.
  *
- * An estimate is an object with the quantities of the suite, integer bytes, null where they are unknown; "version"
- * where the suite asks for one; "note" with the reason where something is unknown that should not be. Nothing that a
+ * An estimate is an object with the quantities of the suite, integer bytes, null if they are unknown; "version"
+ * if the suite asks for one; "note" with the reason if something is unknown that should not be. Nothing that a
  * program does is an error of the run. Equal command lines are run once; what came out well is kept in
  * FOLDER/external.jsonl, by command line, version and the content of the config.json that the command leads to, and
  * taken from there by later runs into the folder. */

@@ -10,7 +10,7 @@
 /* Below 2^53 units of a byte a double is exact, and nothing that is estimated is larger. */
 static const double BYTES_MAXIMUM = 9007199254740992.0;
 
-/* False where the value is no size. */
+/* False if the value is no size. */
 static bool figure_read(const struct json *value, int64_t unit_bytes, int64_t *bytes)
 {
     if (json_kind(value) == JSON_KIND_INTEGER) {

@@ -62,7 +62,7 @@ static struct json *categories_json(const int64_t categories[CATEGORY_COUNT])
     return json_made(object, made);
 }
 
-/* null where the total is not known. */
+/* null if the total is not known. */
 static struct json *items_json(const struct measurement_place *place, const struct replay_result *result,
                                const struct replay_stage *stage, enum reading_total total)
 {

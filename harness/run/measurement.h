@@ -15,20 +15,20 @@ struct measurement_place {
     bool is_part; /* the process holds other memory of the case besides, so that what it holds is not told apart */
 };
 
-/* {"kind": ..., "name": ..., ...}; NULL where memory ran out. */
+/* {"kind": ..., "name": ..., ...}; NULL if memory ran out. */
 struct json *device_json(const struct measurement_place *place);
 
-/* What was wanted, free and held when a replay ran out of memory, by the oom_* fields alone. NULL where memory ran
+/* What was wanted, free and held when a replay ran out of memory, by the oom_* fields alone. NULL if memory ran
  * out. */
 struct json *oom_json(const struct replay_result *result);
 
 /* Which constants the predictions of the case of this id used: {"path", "hash", "kind", "name", "driver", "calibrated",
- * "mismatch"}; null for NULL. mismatch: constants_mismatch_append, NULL where there is none. NULL where memory ran
+ * "mismatch"}; null for NULL. mismatch: constants_mismatch_append, NULL if there is none. NULL if memory ran
  * out. */
 struct json *constants_json(const struct constants *constants, const char *id, const char *mismatch);
 
 /* stages, context, validity, the peaks, categories, causes, saved bytes, loss, hash, oom; out_of_memory: the replay
- * ended with it, so what comes after the last stage is unknown. NULL where memory ran out. */
+ * ended with it, so what comes after the last stage is unknown. NULL if memory ran out. */
 struct json *measurement_json(const struct measurement_place *place, const struct replay_result *result,
                               const struct validity *validity, bool out_of_memory);
 

@@ -139,7 +139,7 @@ void measuring_status_send(const struct measuring *measuring, enum status_code c
         json_set(object, "status", json_string_new(status_word(code))) &&
         json_set(object, "reason", code == STATUS_OK ? json_null_new() : json_string_new(status_line(cause, line)));
     if (made) {
-        case_send(measuring->file, object, NULL); /* where it fails, the parent sees a child without a result */
+        case_send(measuring->file, object, NULL); /* if it fails, the parent sees a child without a result */
     }
     json_release(object);
 }

@@ -15,7 +15,7 @@ struct measuring {
     int file;
     struct model model;
     struct skeleton skeleton;
-    struct device *device;        /* NULL where it did not open */
+    struct device *device;        /* NULL if it did not open */
     char spec[DEVICE_SPEC_BYTES]; /* of the device, with the suite's bound */
     int64_t memory_bytes;         /* that bounds the prediction; 0: none */
     struct measurement_place place;
@@ -43,7 +43,7 @@ void device_properties_look(const char *spec, const struct device_identity *iden
 /* Sends object (NULL: memory ran out) and releases it. */
 enum status_code measuring_send(const struct measuring *measuring, struct json *object, struct status *error);
 
-/* The last word of a child: "status", and the cause where code is not STATUS_OK. Where it cannot be sent, the parent
+/* The last word of a child: "status", and the cause if code is not STATUS_OK. If it cannot be sent, the parent
  * sees a child without a result. */
 void measuring_status_send(const struct measuring *measuring, enum status_code code, const struct status *cause);
 

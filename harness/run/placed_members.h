@@ -15,7 +15,7 @@ struct placed_transfers {
     } plain[PLACE_MAXIMUM][PLACE_MAXIMUM]; /* from, to */
 };
 
-/* "estimates" of one place: replay, and accelerate where the map is its own. NULL where memory ran out. */
+/* "estimates" of one place: replay, and accelerate if the map is its own. NULL if memory ran out. */
 struct json *place_estimates_json(const struct place_request *asked, const struct placed_plan *plan, int place);
 
 /* "places". lanes NULL: nothing was opened, so that what is measured is null. */

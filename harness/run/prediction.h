@@ -9,7 +9,7 @@
 /* What replay says of a case, without its other figures. */
 struct prediction_peak {
     bool is_known;
-    int64_t allocated_bytes; /* 0 where it is not known */
+    int64_t allocated_bytes; /* 0 if it is not known */
     bool is_refused;         /* it does not fit the bound: an answer, and not a prediction that is missing */
 };
 

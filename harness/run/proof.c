@@ -228,7 +228,7 @@ enum status_code proof_take(struct proof *proof, const struct case_job *job, con
     return made ? STATUS_OK : status_set(error, STATUS_OUT_OF_MEMORY, "no memory for a proof");
 }
 
-/* Whether what happened is what was predicted; unknown where one of the tries is. */
+/* Whether what happened is what was predicted; unknown if one of the tries is. */
 static struct json *pass_of(const struct json *limit)
 {
     bool failed = false, known = true;

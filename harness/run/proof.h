@@ -1,5 +1,5 @@
 /* Proof: is an estimate safe? A case that was measured is run again with exactly the bytes that it was predicted with,
- * and it must run; with one granule less, where that was predicted to fail, it must fail. Internal to harness/run; the
+ * and it must run; with one granule less, if that was predicted to fail, it must fail. Internal to harness/run; the
  * parent's side.
  *
  * One proof belongs to one attempt: a child that plans (case_prove.h), then a child for each number of bytes. Two
@@ -13,7 +13,7 @@
 struct proof {
     struct json *line;     /* as it was measured; NULL: no proof is under way */
     struct json *document; /* "proof" of it; NULL: not planned yet */
-    size_t at;             /* the limit that is tried, with one granule less where is_less */
+    size_t at;             /* the limit that is tried, with one granule less if is_less */
     bool is_less;
     int64_t started_ns;
 };
@@ -33,7 +33,7 @@ bool proof_next(struct proof *proof, struct case_job *job);
 enum status_code proof_take(struct proof *proof, const struct case_job *job, const struct child *child,
                             struct status *error);
 
-/* After the last one: the line with the proof in it, and its status and reason where the proof failed. The caller
+/* After the last one: the line with the proof in it, and its status and reason if the proof failed. The caller
  * releases *line. STATUS_OUT_OF_MEMORY. */
 enum status_code proof_end(struct proof *proof, struct json **line, enum case_status *status, struct status *error);
 

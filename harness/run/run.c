@@ -161,7 +161,7 @@ static enum status_code options_check(const struct run_options *options, int *to
     return STATUS_OK;
 }
 
-/* The next attempt, or false where all have been started. */
+/* The next attempt, or false if all have been started. */
 static bool job_next(struct run *run, struct case_job *job)
 {
     const struct suite *suite = run->options->suite;

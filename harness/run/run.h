@@ -32,7 +32,7 @@ enum case_step {
 /* What is to be predicted of a search for a batch. */
 struct search_question {
     const char *target;              /* class of devices (harness/tape/target.h) */
-    int64_t least_bytes, most_bytes; /* that segments may take, >= 1; two where a device told of several */
+    int64_t least_bytes, most_bytes; /* that segments may take, >= 1; two if a device told of several */
     bool wants_limit;                /* the largest batch that runs in least_bytes, too */
     const int64_t *batches;          /* do these run? */
     int batch_count;
@@ -61,7 +61,7 @@ struct case_job {
  * ends. prove: the same for the steps of a proof (case_prove.h; NULL: none can be asked for). predict: the same for
  * CASE_SEARCH_PREDICT (NULL: nothing is predicted of searches). identify: called in a child too; sends one object with
  * kind, uuid and pci_bus_id of what job->device stands for and, as far as they are known, name, threads, driver,
- * runtime and libraries (an array of texts), with kind null where it is not here, or nothing where that cannot be told
+ * runtime and libraries (an array of texts), with kind null if it is not here, or nothing if that cannot be told
  * (NULL: no case needs a GPU that could be locked). knows_estimator: whether tolerances may name it (called in the
  * parent; NULL: every name is accepted). */
 struct case_runner {
@@ -103,7 +103,7 @@ struct run_options {
     const char *lock_folder;   /* of the locks of GPUs; NULL: device_lock_folder() */
     const char *catalogue_dir; /* models/catalogue */
     /* Constants of the device (harness/record/constants.h): those that were asked for, which must be of its kind,
-     * name and threads, but on meta; else those found for it under reference_dir. Both NULL: none. Where they were
+     * name and threads, but on meta; else those found for it under reference_dir. Both NULL: none. If they were
      * measured under something else (constants_mismatch), that is warned of and recorded, and nothing is judged by
      * them. */
     const struct constants *constants;
@@ -125,7 +125,7 @@ struct run_result {
     bool interrupted; /* by SIGINT, SIGTERM or SIGHUP: children were ended, finished records stay */
 };
 
-/* STATUS_INVALID with "FILE:LINE:COLUMN: cause; remedy" where a tolerance of the suite names an estimator that the
+/* STATUS_INVALID with "FILE:LINE:COLUMN: cause; remedy" if a tolerance of the suite names an estimator that the
  * runner does not know. */
 enum status_code suite_tolerances_check(const struct suite *suite, const struct case_runner *runner,
                                         struct status *error);

@@ -20,7 +20,7 @@ const char *time_text(char text[TIME_BYTES])
     return text;
 }
 
-/* 128 random bits; the clock where the kernel has none to give. */
+/* 128 random bits; the clock if the kernel has none to give. */
 static const char *run_id_text(char text[RUN_ID_BYTES])
 {
     unsigned char bytes[16];

@@ -7,12 +7,12 @@
 
 enum { TIME_BYTES = 32 };
 
-/* Now, as records write it: "2026-11-20T02:00:00Z"; "" where it is not known. Returns text. */
+/* Now, as records write it: "2026-11-20T02:00:00Z"; "" if it is not known. Returns text. */
 const char *time_text(char text[TIME_BYTES]);
 
-/* The caller releases them; NULL where memory ran out. done: attempts that ended. */
+/* The caller releases them; NULL if memory ran out. done: attempts that ended. */
 struct json *run_line_make(const struct run_options *options, const struct device_claim *claim, int total);
-/* The next selected cases from *next on, which then stands behind them; their "ids" may be empty where none is left. */
+/* The next selected cases from *next on, which then stands behind them; their "ids" may be empty if none is left. */
 struct json *selected_line_make(const struct run_options *options, int *next);
 struct json *end_line_make(const struct run_result *result, int done);
 

@@ -14,7 +14,7 @@ enum status_code run_signals_open(struct run_signals *signals, struct status *er
     sigset_t taken;
     sigemptyset(&taken);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        struct sigaction action; /* a signal that is blocked is queued even where it is ignored */
+        struct sigaction action; /* a signal that is blocked is queued even if it is ignored */
         if (sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN) {
             sigaddset(&taken, numbers[i]);
         }

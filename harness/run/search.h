@@ -5,7 +5,7 @@
  * After the first try that tells how many bytes segments may take, a child replays what the largest batch is
  * (search_predict.h), which bisection tries too; after the last one, how each try should have ended. What comes of it
  * is the member "search" of the case line (docs/FORMAT.md). The other members are those of the try of the batch that
- * was found; of the last try where none was, or where that one failed for another reason than memory. */
+ * was found; of the last try if none was, or if that one failed for another reason than memory. */
 #ifndef ASSAY_RUN_SEARCH_H
 #define ASSAY_RUN_SEARCH_H
 

@@ -44,7 +44,7 @@ static bool is_off(const struct json *line)
     return off;
 }
 
-/* "ran", "refused", or the status of the case where it ended otherwise. */
+/* "ran", "refused", or the status of the case if it ended otherwise. */
 static const char *ending_word(const struct batch_try *try_)
 {
     enum batch_outcome outcome = try_->cause.outcome;
@@ -74,7 +74,7 @@ static struct json *try_json(const struct search *search, int index)
     return json_made(object, made);
 }
 
-/* True where every try ended as replay says, false where one did not; null where that is not known of one. */
+/* True if every try ended as replay says, false if one did not; null if that is not known of one. */
 static struct json *pass_of(const struct search *search)
 {
     bool failed = false, known = search->record.count > 0;

@@ -4,7 +4,7 @@
 #include "harness/question/batch_forecast.h"
 #include "harness/run/measuring.h"
 
-/* Known where the least bytes and the most say the same. */
+/* Known if the least bytes and the most say the same. */
 static enum status_code runs_add(const struct estimate_input *input, const struct search_question *question,
                                  int64_t batch, struct json *runs, struct status *error)
 {

@@ -36,7 +36,7 @@ void validity_add(struct validity *validity, enum stage stage, const struct devi
 /* Takes over what disturbed another place of the same case, named in front: "on 1: ...". What is known here stays. */
 void validity_join(struct validity *validity, const struct validity *other, const char *name);
 
-/* {"valid": ..., "reasons": [...]}; null before the first reading; NULL where memory ran out. */
+/* {"valid": ..., "reasons": [...]}; null before the first reading; NULL if memory ran out. */
 struct json *validity_json(const struct validity *validity);
 
 #endif

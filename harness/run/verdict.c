@@ -68,7 +68,7 @@ static struct finding quantity_measured(const struct json *line, enum quantity q
     return found;
 }
 
-/* What the estimator predicts for the quantity. What the process or the device comes to hold is, where it has no figure
+/* What the estimator predicts for the quantity. What the process or the device comes to hold is, if it has no figure
  * of its own, what the allocator is predicted to take. */
 static bool quantity_predicted(const struct json *estimate, enum quantity quantity, int64_t *bytes)
 {
@@ -110,7 +110,7 @@ static const char *quantity_note(const struct json *line, const char *estimator,
                            : NULL;
 }
 
-/* Why a figure that the suite wants judged is not there, and what would bring it; the estimator's own word where it has
+/* Why a figure that the suite wants judged is not there, and what would bring it; the estimator's own word if it has
  * one. NULL: both are there. */
 static const char *absence_note(const struct json *line, const struct json *estimate, enum quantity quantity,
                                 const struct figures *figures)
@@ -176,7 +176,7 @@ static struct json *verdict_make(const struct subject *subject, const char *esti
     return json_made(object, made);
 }
 
-/* The quantities of one estimator. False where memory ran out. */
+/* The quantities of one estimator. False if memory ran out. */
 static bool estimator_judge(struct json *verdicts, const struct subject *subject, const char *estimator,
                             const struct json *estimate)
 {
@@ -190,7 +190,7 @@ static bool estimator_judge(struct json *verdicts, const struct subject *subject
         bool own = json_kind(json_get(estimate, quantity_name(quantity))) == JSON_KIND_INTEGER;
         bool both = figures.predicted_known && figures.measured.known; /* the kernel's count against the allocator's */
         figures.note = quantity_note(line, estimator, quantity, own);
-        const struct tolerance *tolerance = /* nothing is missing where a case has only calibrated: no unknown */
+        const struct tolerance *tolerance = /* nothing is missing if a case has only calibrated: no unknown */
             figures.note != note_calibrated ? suite_case_tolerance(case_, estimator, quantity) : NULL;
         bool is_judged = tolerance != NULL && strcmp(estimator, "expected") != 0;
         bool applies = quantity != QUANTITY_SAVED_FOR_BACKWARD_BYTES || case_->identity.workload.mode == MODE_TRAIN;

@@ -12,7 +12,7 @@ static enum status_code child_begin(struct worker *worker, const struct worker_m
     return code;
 }
 
-/* Where none can be made the child says why, when it comes to its files. */
+/* If none can be made, the child says why when it comes to its files. */
 static void worker_folder_make(struct worker *worker)
 {
     bool has_files = case_kind_of(&worker->job.case_->identity.workload)->writes_files;
@@ -57,7 +57,7 @@ static enum status_code proof_go_on(struct worker *worker, const struct worker_m
                                                     : proof_end(&worker->proof, line, status, error);
 }
 
-/* What was measured is proved at the size that it was measured at; where nothing ran there is nothing to prove. */
+/* What was measured is proved at the size that it was measured at; if nothing ran there is nothing to prove. */
 static bool is_to_prove(const struct worker *worker, const struct json *line, enum case_status status)
 {
     return worker->job.proof != RUN_PROOF_NONE && (status == CASE_STATUS_OK || status == CASE_STATUS_FAIL) &&

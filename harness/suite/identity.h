@@ -36,7 +36,7 @@ const char *identity_value(const struct identity *identity, enum case_field fiel
 void identity_id(const struct identity *identity, struct text *id);
 
 /* {"model": ..., "mode": ..., ...} with all fields, but those that are RECORD_UNUSUAL and have their usual value: so
- * cases are the same as in older records. NULL where memory ran out. */
+ * cases are the same as in older records. NULL if memory ran out. */
 struct json *identity_json(const struct identity *identity);
 
 #endif

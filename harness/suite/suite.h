@@ -80,7 +80,7 @@ void suite_release(struct suite *suite);
 bool suite_case_matches(const struct suite_case *case_, const char *pattern);
 
 /* The tolerance for this estimator and quantity, or NULL: it is reported and not judged. Predictions of `expect` are
- * judged exactly where the suite gives no tolerance for the estimator "expected". */
+ * judged exactly if the suite gives no tolerance for the estimator "expected". */
 const struct tolerance *suite_case_tolerance(const struct suite_case *case_, const char *estimator,
                                              enum quantity quantity);
 

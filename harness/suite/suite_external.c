@@ -25,7 +25,7 @@ static bool placeholder_is_config(const char *name, size_t length)
 }
 
 /* The next placeholder from *text on: its name and length; *text is then behind it. What stands before it goes to plain
- * (may be NULL), doubled braces as one. NULL: there is none, and all went to plain. length is -1 where a brace stands
+ * (may be NULL), doubled braces as one. NULL: there is none, and all went to plain. length is -1 if a brace stands
  * alone. */
 static const char *placeholder_next(const char **text, int *length, struct text *plain)
 {

@@ -49,7 +49,7 @@ static enum status_code target_words(const char *name, char words[DEVICE_SPEC_BY
     return code;
 }
 
-/* A text setting that another floor reads, in the words that it has for it, in the arena. NULL where the key is
+/* A text setting that another floor reads, in the words that it has for it, in the arena. NULL if the key is
  * absent. */
 static enum status_code read_words(struct settings_reader *reader, const char *key,
                                    enum status_code (*read)(const char *text, char words[DEVICE_SPEC_BYTES],

@@ -38,7 +38,7 @@ struct yaml_tree {
     const struct node *root;
 };
 
-/* STATUS_INVALID with its place, what is wrong and what would be right, also where the file cannot be read. */
+/* STATUS_INVALID with its place, what is wrong and what would be right, also if the file cannot be read. */
 enum status_code yaml_tree_read_file(const char *path, struct yaml_tree *tree, struct status *error);
 
 /* The same from memory; name stands for the file in messages. "": what is wrong has no place, because nobody has seen

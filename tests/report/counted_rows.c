@@ -29,8 +29,9 @@ static void count_append(struct text *text, const char *name, int64_t count)
 
 static void identity_append(struct text *text, const struct counted_row *row)
 {
-    text_format(text, "\"identity\":{\"model\":\"%s\",\"mode\":\"%s\",\"precision\":\"%s\",", word(row->model, "model"),
-                word(row->mode, "infer"), word(row->precision, "float32"));
+    text_format(text, "\"identity\":{%s\"model\":\"%s\",\"mode\":\"%s\",\"precision\":\"%s\",",
+                row->tf32 ? "\"tf32\":true," : "", word(row->model, "model"), word(row->mode, "infer"),
+                word(row->precision, "float32"));
     count_append(text, "batch", row->batch);
     count_append(text, "seq", row->seq);
     count_append(text, "new_tokens", row->new_tokens);

@@ -33,7 +33,7 @@ struct counted_row {
     int64_t peak_weights_bytes; /* the category of that name at the measured peak; 0: categories are not known */
     int64_t weights_bytes;      /* what replay predicts to be loaded; 0: what was loaded, of its peak at most */
     struct row_prediction predictions[ROW_PREDICTIONS];
-    bool invalid;
+    bool invalid, tf32;
 };
 
 /* A report of these rows, which have been written to a file and read again. The caller releases it. */

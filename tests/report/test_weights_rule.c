@@ -240,23 +240,6 @@ static void every_series_says_what_it_is_of(void **state)
     }
 }
 
-/* Two devices that measured one model are two series of other names; one device is no news. */
-static void measured_series_name_their_device_where_there_are_several(void **state)
-{
-    (void)state;
-    const struct counted_row rows[] = {
-        {.id = "a", .batch = 1, .seq = 8, .loaded_bytes = 100, .measured_bytes = 110},
-        {.id = "b", .device = "cuda", .batch = 1, .seq = 8, .loaded_bytes = 100, .measured_bytes = 110},
-    };
-    struct scene scene = scene_of(rows, 2, 1.2, 0.1);
-    assert_int_equal(scene.rule->series_count, 2);
-    assert_string_equal(scene.rule->series[0].title, "model float32 on a device");
-    scene_release(&scene);
-    scene = scene_of(rows, 1, 1.2, 0.1);
-    assert_string_equal(scene.rule->series[0].title, "model float32");
-    scene_release(&scene);
-}
-
 static void ratios_do_not_depend_on_scale(void **state)
 {
     (void)state;
@@ -485,7 +468,6 @@ int main(void)
         cmocka_unit_test(weights_of_the_estimator_are_told_apart),
         cmocka_unit_test(only_inference_is_judged_and_predictions_apart),
         cmocka_unit_test(every_series_says_what_it_is_of),
-        cmocka_unit_test(measured_series_name_their_device_where_there_are_several),
         cmocka_unit_test(ratios_do_not_depend_on_scale),
         cmocka_unit_test(texts_are_golden),
         cmocka_unit_test(hostile_records_stay_in_their_cells),
