@@ -36,7 +36,7 @@ struct accelerate_options {
     const char
         *transformers;  /* the release whose buffers count: "4.31", "current"; NULL: the one that wrote the file */
     bool splits_blocks; /* largest layer as before transformers named its blocks: leaves alone */
-    const struct skeleton *bare; /* of the configuration, with HEAD_BARE, where the caller has it; NULL: built */
+    const struct skeleton *bare; /* of the configuration, with HEAD_BARE, if the caller has it; NULL: built */
 };
 
 /* Of the whole model in float32. */
@@ -86,9 +86,9 @@ enum status_code accelerate_sizes_of(const struct config *config, const struct a
 
 struct checkpoint;
 
-/* The same of the tensors that a file stores, where nothing says what the model is: floating ones in float32, others as
+/* The same of the tensors that a file stores, if nothing says what the model is: floating ones in float32, others as
  * they are; parameter_count is that of all elements, buffer_bytes 0. The largest layer is told by names: a numbered
- * block ("h.3") as a module that is never split, or a module beside the blocks; where no modules are numbered it is
+ * block ("h.3") as a module that is never split, or a module beside the blocks; if no modules are numbered it is
  * unknown. */
 enum status_code accelerate_sizes_of_file(const struct checkpoint *checkpoint, struct accelerate_sizes *sizes,
                                           struct status *error);
@@ -101,7 +101,7 @@ enum status_code accelerate_table(const char *model, const struct accelerate_row
                                   struct status *error);
 
 /* {"model", "family", "parameter_count", "buffer_bytes", "rows": [{"dtype", "largest_layer_bytes", "total_bytes",
- * "training_adam_bytes"}]}; bytes are rounded to whole ones. config NULL: family and buffer_bytes are null. NULL where
+ * "training_adam_bytes"}]}; bytes are rounded to whole ones. config NULL: family and buffer_bytes are null. NULL if
  * memory ran out. */
 struct json *accelerate_to_json(const char *model, const struct config *config, const struct accelerate_sizes *sizes,
                                 const struct accelerate_row *rows, int count);

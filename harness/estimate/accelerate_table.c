@@ -30,7 +30,7 @@ static void number_format(double value, char cell[CELL_BYTES], const char *unit)
     snprintf(cell, CELL_BYTES, "%s %s", digits, unit);
 }
 
-/* Whole numbers below 1024 are printed without a fraction where Python had an int in hand. */
+/* Whole numbers below 1024 are printed without a fraction if Python had an int in hand. */
 static void bytes_format(double bytes, bool is_integer, char cell[CELL_BYTES])
 {
     static const char *const units[] = {"bytes", "KB", "MB", "GB", "TB", "PB"};
@@ -59,7 +59,7 @@ static void repeat(struct text *text, const char *piece, int count)
     }
 }
 
-/* As str.center: an odd rest goes to the left where the width is odd. */
+/* As str.center: an odd rest goes to the left if the width is odd. */
 static void centre(struct text *text, const char *cell, int width)
 {
     int rest = width - character_count(cell);

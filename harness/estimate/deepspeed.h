@@ -12,7 +12,7 @@
  *       parameters too   4 l                                18 P 1.5           offloaded
  *
  * The host's column of ZeRO 3 is that with zero.Init; without it the model is made whole by every process first:
- * max(4 N, 16 or 18) P 1.5, and 4 P N 1.5 where nothing is offloaded.
+ * max(4 N, 16 or 18) P 1.5, and 4 P N 1.5 if nothing is offloaded.
  *
  * Worked number: P 2,851,000,000, l 32,000,000, N 8: ZeRO 2 5,702,000,000 + 6,414,750,000 = 12,116,750,000 (documented:
  * 17,106,000,000 = 15.93 GB), ZeRO 3 128,000,000 + 6,414,750,000 = 6,542,750,000 (6.09 GB), offloaded 840,750,000 and
@@ -43,7 +43,7 @@ struct deepspeed_needs {
     int64_t device_bytes, host_bytes;
 };
 
-/* False where the host's bytes do not fit. */
+/* False if the host's bytes do not fit. */
 bool deepspeed_zero2_needs(const struct deepspeed_setup *setup, struct deepspeed_needs *needs);
 bool deepspeed_zero3_needs(const struct deepspeed_setup *setup, struct deepspeed_needs *needs);
 

@@ -111,7 +111,7 @@ static struct json *value_new(const struct estimate_quantity *quantity)
     return quantity->text != NULL ? json_string_new(quantity->text) : json_integer_new(quantity->value);
 }
 
-/* "stages.load.requested_bytes" goes into the object "load" of the object "stages": made where they are not there
+/* "stages.load.requested_bytes" goes into the object "load" of the object "stages": made if they are not there
  * yet. */
 static bool nested_set(struct json *object, const char *name, struct json *value)
 {

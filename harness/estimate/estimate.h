@@ -40,14 +40,14 @@ struct estimate_quantity {
     char name[ESTIMATE_NAME_BYTES]; /* "total_bytes"; a dot makes an object in JSON: "stages.load.requested_bytes" */
     const char *text;               /* not NULL: a word instead of a number ("backward"); static */
     bool known;
-    int64_t value; /* 0 where unknown */
+    int64_t value; /* 0 if unknown */
 };
 
 struct estimate {
     const char *estimator;
     int count;
     struct estimate_quantity quantities[ESTIMATE_QUANTITIES_MAXIMUM];
-    char note[STATUS_TEXT_BYTES]; /* why something is unknown; "" where nothing is */
+    char note[STATUS_TEXT_BYTES]; /* why something is unknown; "" if nothing is */
 };
 
 struct estimator {
@@ -62,7 +62,7 @@ struct estimator {
 /* Row number index of the table, NULL past the end. */
 const struct estimator *estimator_at(int index);
 
-/* NULL where the name is not known. */
+/* NULL if the name is not known. */
 const struct estimator *estimator_find(const char *name);
 
 /* Whether it has a rule for the case. A model that is divided among devices is for those that divide; one that is
@@ -84,7 +84,7 @@ void estimate_note(struct estimate *estimate, bool unknown, const char *why);
 /* The quantity, or NULL. */
 const struct estimate_quantity *estimate_get(const struct estimate *estimate, const char *name);
 
-/* An object with one member for each quantity, unknown ones null, in order, and the note where there is one. NULL where
+/* An object with one member for each quantity, unknown ones null, in order, and the note if there is one. NULL if
  * memory ran out. */
 struct json *estimate_to_json(const struct estimate *estimate);
 

@@ -27,7 +27,7 @@ struct framework_buffers {
 /* "4.31.0.dev0" or "4.31" gives 4031; "" and "current" give FRAMEWORK_RELEASE_CURRENT. STATUS_INVALID else. */
 enum status_code framework_release_parse(const char *text, int *release, struct status *error);
 
-/* STATUS_OVERFLOW where a size does not fit. A boolean counts as one eighth of a byte, as accelerate counts it. */
+/* STATUS_OVERFLOW if a size does not fit. A boolean counts as one eighth of a byte, as accelerate counts it. */
 enum status_code framework_buffers_of(const struct config *config, int release, struct framework_buffers *buffers,
                                       struct status *error);
 

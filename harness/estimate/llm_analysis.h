@@ -28,7 +28,7 @@ struct inference_pass {
     bool scores; /* stored, s x s */
 };
 
-/* False where it does not fit 63 bits. */
+/* False if it does not fit 63 bits. */
 bool llm_analysis_activations(const struct inference_pass *pass, int64_t *bytes);
 
 #endif

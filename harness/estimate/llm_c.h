@@ -29,7 +29,7 @@ struct llm_c_shape {
     int recompute;
 };
 
-/* False where it does not fit. */
+/* False if it does not fit. */
 bool llm_c_activation_bytes(const struct llm_c_shape *shape, int64_t *bytes);
 
 /* Floats of the CPU's table; element_bytes, cudnn and recompute have no meaning for it. */

@@ -32,7 +32,7 @@ int64_t parallel_stage(const struct parallel *parallel);
 /* Whether the degrees fit together and the model: heads and layers divide. STATUS_INVALID with what would. */
 enum status_code parallel_check(const struct parallel *parallel, const struct config *config, struct status *error);
 
-/* {"data", "tensor", "pipeline", "expert", "zero", "fsdp"}. NULL where memory ran out. */
+/* {"data", "tensor", "pipeline", "expert", "zero", "fsdp"}. NULL if memory ran out. */
 struct json *parallel_json(const struct parallel *parallel);
 
 #endif

@@ -66,7 +66,7 @@ void estimate_add_replay(struct estimate *estimate, const struct replay_result *
     }
 }
 
-/* Bytes that a class of devices adds to the segments; unknown where nobody measured it, or the sum is no size. */
+/* Bytes that a class of devices adds to the segments; unknown if nobody measured it, or the sum is no size. */
 static void beyond_add(struct estimate *estimate, enum quantity quantity, int64_t reserved_bytes,
                        const struct constants_spread *growth, const struct constants_spread *context)
 {
@@ -96,7 +96,7 @@ void estimate_add_no_peaks(struct estimate *estimate)
     }
 }
 
-/* The case ends where the bound refuses a segment: no peak of it is one of the case. */
+/* The case ends when the bound refuses a segment: no peak of it is one of the case. */
 static void refusal_add(const struct replay_result *result, int64_t memory_bytes, struct estimate *estimate)
 {
     char bound[SIZE_TEXT_BYTES], wanted[SIZE_TEXT_BYTES], held[SIZE_TEXT_BYTES];

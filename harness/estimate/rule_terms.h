@@ -25,7 +25,7 @@ extern const char rule_activations_note[]; /* why none says it of others */
 bool rule_is_amp(enum precision precision);
 bool rule_is_16bit(enum precision precision); /* float16 or bfloat16 throughout */
 
-/* Bytes of an element of the weights; 0 where they are quantised. Under amp they are float32. */
+/* Bytes of an element of the weights; 0 if they are quantised. Under amp they are float32. */
 int rule_weight_bytes(enum precision precision);
 
 /* Adam or AdamW with two float32 moments. */
@@ -34,7 +34,7 @@ bool rule_optimizer_is_adam(enum optimizer optimizer);
 /* Whether a module of the skeleton ends in this name ("gate_proj"). */
 bool rule_has_module(const struct skeleton *skeleton, const char *name);
 
-/* The factors multiplied. False where that does not fit. */
+/* The factors multiplied. False if that does not fit. */
 bool rule_product(const int64_t *factors, int count, int64_t *result);
 
 /* Activations that training keeps of one layer of a stack, in bytes (Korthikanti et al., arXiv 2205.05198, table 2),
@@ -44,7 +44,7 @@ bool rule_product(const int64_t *factors, int count, int64_t *result);
  *
  * With e = 2 and t = 1 that is s b h (34 + 5 a s / h) and 2 s b h. The generalisation to e bytes is that of
  * EleutherAI's calculator, 16e + 2 and 2e + 1. Without scores (fused attention, or their recomputation) the last term
- * is gone. False where it does not fit. Worked: s 512, b 8, h 768, a 12, e 2: 106,954,752 + 125,829,120 bytes. */
+ * is gone. False if it does not fit. Worked: s 512, b 8, h 768, a 12, e 2: 106,954,752 + 125,829,120 bytes. */
 struct rule_layer {
     int64_t seq, batch, hidden, heads;
     int element_bytes;

@@ -67,7 +67,7 @@ static int64_t replicas_of(const struct shares *shares, bool is_expert)
     return is_expert ? shares->parallel.data / shares->parallel.expert : shares->parallel.data;
 }
 
-/* Elements of the tensor on the rank, where the ranks divide it tensor by tensor. */
+/* Elements of the tensor on the rank, if the ranks divide it tensor by tensor. */
 static int64_t sharded_count(const struct shares *shares, const struct tensor_share *share)
 {
     int64_t ways = parallel_stage(&shares->parallel) == 3 ? replicas_of(shares, share->is_expert) : 1;
@@ -318,7 +318,7 @@ static int64_t states_of(const struct stage_share *stage)
     return stage->weights + stage->buffers + stage->gradients + stage->optimizer;
 }
 
-/* The stage that holds most; of several the first. False where a sum does not fit. */
+/* The stage that holds most; of several the first. False if a sum does not fit. */
 static bool worst_of(const struct shares *shares, int *worst, int64_t *bytes)
 {
     bool fits = true;

@@ -1,5 +1,5 @@
 /* stored: the bytes of the tensors as the model file has them, whatever the configuration says and whatever precision
- * the case computes in: what loading a GGUF takes where it is loaded as it is. From headers alone; loading is all it is
+ * the case computes in: what loading a GGUF takes if it is loaded as it is. From headers alone; loading is all it is
  * about.
  *
  * Worked number: a Q4_K matrix of 4096 x 4096 is 65,536 blocks of 256 elements in 144 bytes: 9,437,184 bytes. */

@@ -126,7 +126,7 @@ static int dimension_of(const struct skeleton *skeleton, const struct skeleton_t
     return tensor->rank - 2 + (by_inputs != turned ? 1 : 0);
 }
 
-/* The number after "experts." in the path; -1 where all experts are one tensor or there are none. */
+/* The number after "experts." in the path; -1 if all experts are one tensor or there are none. */
 static long expert_number(const char *experts)
 {
     const char *digits = experts + strlen("experts");

@@ -32,7 +32,7 @@ enum { CONFIG_NOTES_MAXIMUM = 12, CONFIG_NOTE_BYTES = 512 };
 
 struct config_note {
     enum config_note_kind kind;
-    char key[64];                 /* as the file has it, cut where it is longer */
+    char key[64];                 /* as the file has it, cut if it is longer */
     char text[CONFIG_NOTE_BYTES]; /* "FILE:LINE:COLUMN: cause; remedy", no control characters */
 };
 
@@ -43,7 +43,7 @@ enum { CONFIG_NAME_BYTES = 256, CONFIG_STAGES_MAXIMUM = 5 };
  * timm 1.0.31). */
 struct config {
     char name[CONFIG_NAME_BYTES];       /* as the user typed it, or the path */
-    char stands_for[CONFIG_NAME_BYTES]; /* what was typed, where the name is another; else "" */
+    char stands_for[CONFIG_NAME_BYTES]; /* what was typed, if the name is another; else "" */
     char stated_type[64];        /* what the file says of a type that is not known and was read as another; else "" */
     char model_type[64];         /* "bert", "llama", "mistral", "qwen2", "resnet", ... */
     char architecture[64];       /* timm: "resnet50"; else the first of `architectures` or "" */
@@ -55,7 +55,7 @@ struct config {
     double norm_epsilon, hidden_dropout, attention_dropout, embedding_dropout;
     double initializer_range; /* deviation of the normal distribution that fills weights */
     double rope_theta;
-    double rope_local_theta; /* of layers with a window, where theirs is another; else 0 */
+    double rope_local_theta; /* of layers with a window, if theirs is another; else 0 */
     int64_t rotary_dim;      /* elements of a head that positions turn; the others pass */
     int64_t sliding_window;  /* keys a query sees in the layers that have a window; 0: no layer has one */
     unsigned char windowed[(CONFIG_LAYERS_MAXIMUM + 7) / 8];     /* see config_layer_slides */
@@ -80,7 +80,7 @@ struct config {
     bool attention_output_bias, mlp_bias;
     int64_t pad_token;           /* padding_idx of the embedding; -1: none */
     int64_t position_offset;     /* rows of the table of positions in front of the first token's: RoBERTa, OPT */
-    int64_t word_width;          /* OPT: columns of the word embedding, projected to hidden where they differ */
+    int64_t word_width;          /* OPT: columns of the word embedding, projected to hidden if they differ */
     bool norm_first, final_norm; /* OPT: a norm before what it feeds, not after the sum; one behind the last layer */
     bool alibi;                  /* Falcon: biases by distance instead of rotary positions */
     bool parallel_blocks;        /* Falcon: attention and feed-forward read one input, and their outputs are added */
@@ -109,10 +109,10 @@ struct config {
     int64_t stem;
     double layer_scale; /* what the scale of a layer starts at; <= 0: it has none */
     bool bottleneck;
-    enum dtype dtype;              /* torch_dtype or dtype; float32 where absent */
+    enum dtype dtype;              /* torch_dtype or dtype; float32 if absent */
     bool stored_in_fp8;            /* the published file is quantised; sizes are without that */
     bool states_dtype;             /* the file says dtype */
-    char transformers_version[32]; /* the release that wrote the file, "4.31.0.dev0"; "" where it does not say */
+    char transformers_version[32]; /* the release that wrote the file, "4.31.0.dev0"; "" if it does not say */
     struct config_note notes[CONFIG_NOTES_MAXIMUM];
     int note_count;
 };

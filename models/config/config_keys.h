@@ -32,7 +32,7 @@ const char *config_timm_keys(void);
 const char *config_rope_keys(void);
 const char *config_quantization_keys(void);
 
-/* The row of a model_type; NULL where it has none, as timm's families. */
+/* The row of a model_type; NULL if it has none, as timm's families. */
 const struct config_keys *config_keys_of(const char *model_type);
 
 /* Whether the files of a model_type have a field under this key: its class has it, and not as another name of one. This

@@ -92,7 +92,7 @@ static int edits_allowed(const char *key)
     return length < KEY_LENGTH_LEAST || length > 64 ? 0 : (int)length / EDITS_IN;
 }
 
-/* The nearer of best and name to key, where it is near enough. */
+/* The nearer of best and name to key, if it is near enough. */
 static const char *nearer(const char *key, const char *name, int *least, const char *best)
 {
     int length = (int)strlen(key), other = (int)strlen(name);
@@ -107,7 +107,7 @@ static const char *nearer(const char *key, const char *name, int *least, const c
     return name;
 }
 
-/* What a field of another class is called in this one, "n_layer" of GPT-2 in Llama, where that is not in the file. */
+/* What a field of another class is called in this one, "n_layer" of GPT-2 in Llama, if that is not in the file. */
 static const char *key_of_others(const struct field_reader *reader, const char *key)
 {
     const struct config_keys *keys;
@@ -162,7 +162,7 @@ struct key_place {
     const char *reader;             /* who would read them: "LlamaConfig" */
 };
 
-/* The key of the lists that was probably meant; "" where none resembles it. */
+/* The key of the lists that was probably meant; "" if none resembles it. */
 static void listed_key_meant(const struct key_place *place, const char *key, char best[64])
 {
     int least = edits_allowed(key);

@@ -16,32 +16,32 @@ enum { CONFIG_IMAGE_MAXIMUM = 1 << 20 };
 /* config->activation and its class, by the name that stands under key. */
 void config_activation(struct field_reader *reader, const char *key, enum activation fallback, struct config *config);
 
-/* The same by the name that transformers has for it; false, and nothing is written, where it is not known. */
+/* The same by the name that transformers has for it; false, and nothing is written, if it is not known. */
 bool activation_find(const char *name, struct config *config);
 /* The same by the function, as the first of its names has it. */
 void activation_set(enum activation activation, struct config *config);
 
-/* config->pad_token, padding_idx of the embedding: -1 where there is none. Negative ones count from the end, as in the
+/* config->pad_token, padding_idx of the embedding: -1 if there is none. Negative ones count from the end, as in the
  * framework. Needs config->vocab. */
 void config_pad_token(struct field_reader *reader, int64_t fallback, struct config *config);
 
-/* A fault where the switch is on. */
+/* A fault if the switch is on. */
 void config_refuse_true(struct field_reader *reader, const char *key);
 
-/* A fault, placed at key, where the heads do not divide the hidden size. */
+/* A fault, placed at key, if the heads do not divide the hidden size. */
 void config_heads_check(struct field_reader *reader, const char *key, struct config *config);
 
 /* config->rope_theta; since transformers 5 it stands in an object of its own, rope_parameters. */
 void config_rope(struct field_reader *reader, struct config *config);
 
-/* Faults where the key heads do not divide the heads, heads are too large together, or an odd number of a head's
+/* Faults if the key heads do not divide the heads, heads are too large together, or an odd number of a head's
  * elements (config->head_dim) would be turned. */
 void config_grouped_check(struct field_reader *reader, const struct config *config);
 
-/* The layers with a sliding window, from layer_types. False, and nothing done, where it does not say. */
+/* The layers with a sliding window, from layer_types. False, and nothing done, if it does not say. */
 bool config_layer_types(struct field_reader *reader, struct config *config);
 
-/* config->sliding_window, where any layer has it. */
+/* config->sliding_window, if any layer has it. */
 void config_window(struct config *config, int64_t window);
 
 /* The number of classes: the hub stores it as a map from index to label. */

@@ -33,9 +33,9 @@ struct family {
     const char *name;                 /* "llama" */
     const char *const *model_types;   /* of transformers: "llama", "mistral", ... */
     const char *const *architectures; /* of timm, whose files have no model_type: "resnet50", ... */
-    const char *const *lora_targets; /* what peft adapts where a LoraConfig names nothing; empty: it has no such list */
-    const struct family_era *eras;   /* ended by a row without model_type; NULL: classes have not changed */
-    bool is_image;                   /* reads images, not text */
+    const char *const *lora_targets;  /* what peft adapts if a LoraConfig names nothing; empty: it has no such list */
+    const struct family_era *eras;    /* ended by a row without model_type; NULL: classes have not changed */
+    bool is_image;                    /* reads images, not text */
     bool has_attention;
     bool bounds_positions;      /* a table of positions: a sequence has at most config->positions */
     bool attends_eagerly;       /* its class has no fused attention: it is the eager form whatever the workload says */

@@ -87,7 +87,7 @@ static int64_t integer_checked(struct field_reader *reader, const char *key, con
 }
 
 /* Whether the bytes of a model or of its runs follow from a field. The number of positions bounds a sequence, and
- * decides sizes only where there is a table of them. */
+ * decides sizes only if there is a table of them. */
 static bool decides_size(const struct config *config, size_t offset)
 {
     switch (offset) {

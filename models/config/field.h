@@ -42,11 +42,11 @@ struct field_reader {
 /* One integer of a family. The value is at least 1 and at most maximum. */
 struct integer_field {
     const char *key;
-    const char *older;  /* a key of older releases that the real class takes instead, where it is not null; NULL: none.
+    const char *older;  /* a key of older releases that the real class takes instead, if it is not null; NULL: none.
                            Names of its attribute_map are known to the reader (config_keys.h) */
     size_t offset;      /* of an int64_t in struct config */
-    int64_t fallback;   /* where the key is absent */
-    int64_t null_value; /* where it is null; FIELD_NULL_REFUSED: that is a fault */
+    int64_t fallback;   /* if the key is absent */
+    int64_t null_value; /* if it is null; FIELD_NULL_REFUSED: that is a fault */
     int64_t maximum;
 };
 
@@ -54,7 +54,7 @@ struct integer_field {
 __attribute__((format(printf, 3, 4))) void field_fault(struct field_reader *reader, const char *key, const char *format,
                                                        ...);
 
-/* The member, or NULL where it is absent. Another name of it that the real class prefers comes first. */
+/* The member, or NULL if it is absent. Another name of it that the real class prefers comes first. */
 const struct json *field_member(const struct field_reader *reader, const char *key);
 
 /* Records that a key that decides sizes is not there, and what was taken instead. */
@@ -69,7 +69,7 @@ double field_real(struct field_reader *reader, const char *key, double minimum, 
                   double fallback); /* minimum <= value <= maximum; null is a fault */
 bool field_boolean(struct field_reader *reader, const char *key, bool fallback);
 
-/* A string; NULL where it is absent or null. Borrowed from the object. */
+/* A string; NULL if it is absent or null. Borrowed from the object. */
 const char *field_string(struct field_reader *reader, const char *key);
 
 /* An integer, or a pair of equal integers: the side of a square. */

@@ -34,7 +34,7 @@ static const char *precision_near(const struct json *quantization)
 }
 
 /* A checkpoint in fp8 blocks is what DeepSeek-V3 is published as: the classes are the same, and the real ones turn it
- * into their dtype where they are asked to (dequantize). Other methods change modules. */
+ * into their dtype if they are asked to (dequantize). Other methods change modules. */
 static void read_quantization(struct field_reader *reader, struct config *config)
 {
     const struct json *quantization = field_member(reader, "quantization_config");

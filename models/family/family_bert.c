@@ -283,7 +283,7 @@ static struct value *positions_behind_padding(const struct forward *f)
     return tape_frame_close(tape, frame, tape_token_positions(tape, f->ids, pad, pad, pad));
 }
 
-/* The types of all tokens, 0, looked up by their positions: one row where all have the same positions. Both belong to
+/* The types of all tokens, 0, looked up by their positions: one row if all have the same positions. Both belong to
  * the open frame. */
 static struct value *positions_make(const struct forward *f, const char *root, struct value **types)
 {

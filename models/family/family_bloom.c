@@ -85,7 +85,7 @@ static struct value *part_of(const struct forward *f, struct value *fused, int p
     return tape_frame_close(tape, frame, tape_transpose(tape, rows, 1, 2));
 }
 
-/* [B, heads, T, D] -> [B * heads, T, D]; a copy where they cannot be joined. Takes over a. */
+/* [B, heads, T, D] -> [B * heads, T, D]; a copy if they cannot be joined. Takes over a. */
 static struct value *heads_flat(struct tape *tape, struct value *a)
 {
     if (a == NULL) {

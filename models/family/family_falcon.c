@@ -32,7 +32,7 @@ static const struct decoder_type types[] = {
 
 /* -- the configuration */
 
-/* A switch that the real class reads as false where it is null. */
+/* A switch that the real class reads as false if it is null. */
 static bool switch_of(struct field_reader *reader, const char *key, bool fallback)
 {
     const struct json *value = field_member(reader, key);
@@ -227,7 +227,7 @@ static struct value *weights_make_biased(const struct forward_layer *layer, enum
     return tape_frame_close(tape, frame, weights);
 }
 
-/* [B, heads, S, D] -> [B, S, heads * D]; a copy where the heads are not side by side. Takes over out. */
+/* [B, heads, S, D] -> [B, S, heads * D]; a copy if the heads are not side by side. Takes over out. */
 static struct value *heads_merge(struct tape *tape, struct value *out)
 {
     if (out == NULL) {
@@ -241,7 +241,7 @@ static struct value *heads_merge(struct tape *tape, struct value *out)
     return joined;
 }
 
-/* Whether our own kernel reads keys by its own rules, without a mask where none is needed. */
+/* Whether our own kernel reads keys by its own rules, without a mask if none is needed. */
 static bool is_native(const struct forward_layer *layer)
 {
     return layer->forward->workload->attention == ATTENTION_NATIVE && layer->alibi == NULL;

@@ -174,7 +174,7 @@ static struct value *weights_make(const struct forward_layer *layer, struct valu
     return scores;
 }
 
-/* _merge_heads: [B, heads, S, D] -> [B, S, heads * D], always a copy where there are several rows. */
+/* _merge_heads: [B, heads, S, D] -> [B, S, heads * D], always a copy if there are several rows. */
 static struct value *heads_merge(struct tape *tape, struct value *out)
 {
     if (out == NULL) {

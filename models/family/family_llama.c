@@ -77,7 +77,7 @@ static const struct llama_type *llama_type_of(const struct config *config)
 
 /* -- the configuration */
 
-/* Mistral: every layer; Qwen: those from max_window_layers on, or as layer_types says, where it is switched on. */
+/* Mistral: every layer; Qwen: those from max_window_layers on, or as layer_types says, if it is switched on. */
 static void llama_read_window(struct field_reader *reader, struct config *config)
 {
     enum llama_windows windows = llama_type_of(config)->windows;

@@ -1,5 +1,5 @@
 /* Mixtral, and Qwen's mixtures of experts (Qwen1.5 and Qwen2, Qwen3): Llama's layers with experts for their
- * feed-forward network. Two rows, because PEFT adapts Mixtral alone where nothing is named.
+ * feed-forward network. Two rows, because PEFT adapts Mixtral alone if nothing is named.
  *
  * Skeleton of the bare model, or ...ForCausalLM (transformers 5.23). The three differ by the names of their classes,
  * the order of their modules and: Qwen2 has biases and a gated shared expert, Qwen3 normalises queries and keys. A

@@ -177,7 +177,7 @@ static struct value *opt_layer(struct tape *tape, const void *context, struct va
 }
 
 /* Where no mask is given one of ones in float32 is made for it; cumsum, product and difference give the positions of
- * tokens, int64, which are the generation's own where there is one. Both stay with the open frame. */
+ * tokens, int64, which are the generation's own if there is one. Both stay with the open frame. */
 static struct value *positions_of(const struct forward *f)
 {
     struct tape *tape = f->tape;

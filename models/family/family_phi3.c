@@ -117,7 +117,7 @@ static struct value *heads_slice(const struct forward_layer *layer, struct value
     return tape_frame_close(f->tape, frame, heads_view(f, part, heads));
 }
 
-/* apply_rotary_pos_emb: turned, and joined to what passes even where nothing does. */
+/* apply_rotary_pos_emb: turned, and joined to what passes even if nothing does. */
 static struct value *turn(const struct forward_layer *layer, struct value *heads)
 {
     struct tape *tape = layer->forward->tape;

@@ -28,7 +28,7 @@ static const struct {
     {"resnet101", true, {3, 4, 23, 3}}, {"resnet152", true, {3, 8, 36, 3}},
 };
 
-/* Four whole numbers, where the key is there. */
+/* Four whole numbers, if the key is there. */
 static void read_four(struct field_reader *reader, const char *key, int64_t maximum, int64_t numbers[4])
 {
     const struct json *list = field_member(reader, key);

@@ -34,10 +34,10 @@ FAMILIES(FAMILY_DECLARE)
 /* Row number index of the table, NULL past the end. */
 const struct family *family_at(int index);
 
-/* By its name; NULL where it is not known. */
+/* By its name; NULL if it is not known. */
 const struct family *family_find(const char *name);
 
-/* By what a configuration says; NULL where no family has it. */
+/* By what a configuration says; NULL if no family has it. */
 const struct family *family_of_type(const char *model_type);
 const struct family *family_of_architecture(const char *architecture);
 

@@ -29,7 +29,7 @@ static bool is_folder(const char *path)
     return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
-/* False where the path is too long. */
+/* False if the path is too long. */
 static bool path_format(char path[PATH_BYTES], const char *folder, const char *name, const char *file)
 {
     const char *const parts[] = {folder, "/", name, file};
@@ -183,7 +183,7 @@ static void nearest_fail(const struct catalogue *catalogue, const char *typed, s
     text_release(&nearest);
 }
 
-/* The one name that fits what was typed, NULL with the error where there is none or more than one. */
+/* The one name that fits what was typed, NULL with the error if there is none or more than one. */
 static const char *catalogue_match(const struct catalogue *catalogue, const char *typed, struct status *error)
 {
     struct text several = {0};

@@ -17,7 +17,7 @@ struct catalogue {
     int count;
 };
 
-/* Lists what is in the folder. STATUS_IO where it cannot be read. */
+/* Lists what is in the folder. STATUS_IO if it cannot be read. */
 enum status_code catalogue_read(const char *folder, struct catalogue *catalogue, struct status *error);
 void catalogue_release(struct catalogue *catalogue);
 

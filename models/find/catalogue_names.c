@@ -142,7 +142,7 @@ static bool equal_but_ending(const char *typed, const char *name)
     return false;
 }
 
-/* The owner of typed, where it has one, is the name's; what follows is compared by its letters and digits. */
+/* The owner of typed, if it has one, is the name's; what follows is compared by its letters and digits. */
 static bool equal_spelling(const char *typed, const char *name)
 {
     const char *part = last_part(typed), *slash = strrchr(name, '/');

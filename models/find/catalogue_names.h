@@ -1,4 +1,4 @@
-/* Catalogue names: what people type for a model of the catalogue, and what they probably meant where there is none. */
+/* Catalogue names: what people type for a model of the catalogue, and what they probably meant if there is none. */
 #ifndef ASSAY_FIND_CATALOGUE_NAMES_H
 #define ASSAY_FIND_CATALOGUE_NAMES_H
 
@@ -29,10 +29,10 @@ bool catalogue_name_fits(const char *typed, const char *name);
 const char *catalogue_twin(const char *typed);
 
 /* Appends "'bert-base-cased', 'bert-base-uncased'": up to five of count names, those of the same family first: that
- * hold what was typed, then that begin with the same letters, then those that resemble it. Nothing where none does. */
+ * hold what was typed, then that begin with the same letters, then those that resemble it. Nothing if none does. */
 void catalogue_names_near(const char *const *names, int count, const char *typed, struct text *text);
 
-/* Whether a name is one that a pattern asks for: a shell pattern where it has '*', '?' or '[', else a part of the name;
+/* Whether a name is one that a pattern asks for: a shell pattern if it has '*', '?' or '[', else a part of the name;
  * in any case. */
 bool catalogue_name_matches(const char *pattern, const char *name);
 

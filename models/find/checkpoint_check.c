@@ -87,7 +87,7 @@ static struct expected expected_at(const struct skeleton *skeleton, const struct
     return place.meaning == NAME_PART ? expected_part(skeleton, tensor, place.part) : expected_of(skeleton, tensor);
 }
 
-/* expected: NULL where the model has nothing. name is copied: skeletons do not outlive the check. */
+/* expected: NULL if the model has nothing. name is copied: skeletons do not outlive the check. */
 static void tensor_finding(struct comparison *comparison, enum finding_kind kind, const char *name,
                            const struct checkpoint_tensor *stored, const struct expected *expected)
 {
@@ -348,7 +348,7 @@ int checkpoint_disagreement_count(const struct checkpoint_check *check)
     return count;
 }
 
-/* The header's number where the shapes differ in one size and that is vocab in the model; 0: they differ otherwise. */
+/* The header's number if the shapes differ in one size and that is vocab in the model; 0: they differ otherwise. */
 static int64_t vocab_of_finding(const struct finding *finding, int64_t vocab)
 {
     int64_t found = 0;
@@ -384,7 +384,7 @@ int64_t checkpoint_vocab(const struct checkpoint_check *check, const struct conf
     return vocab;
 }
 
-/* The shape of the tensor as this stored one, or this part of it, has it. False where no model's tensor can have it. */
+/* The shape of the tensor as this stored one, or this part of it, has it. False if no model's tensor can have it. */
 static bool sizes_copy(const struct checkpoint_tensor *stored, struct stored_place place,
                        struct skeleton_tensor *tensor)
 {

@@ -41,7 +41,7 @@ struct finding {
     /* Of the stored tensor; MISSING: its path in the model, or the name that a file with other parts of it would give
      * the first part that it has not; TOTAL: "total_size". */
     const char *name;
-    int64_t more_count; /* MISSING, where it is a part: of that many more parts of its tensor it is true too */
+    int64_t more_count; /* MISSING, if it is a part: of that many more parts of its tensor it is true too */
     const struct checkpoint_tensor *stored; /* NULL: MISSING and TOTAL */
     /* What the model has; rank -1: EXTRA and TOTAL. dtype: that of the configuration */
     int rank;
@@ -55,13 +55,13 @@ struct checkpoint_check {
     struct finding *findings;
     int finding_count;
     int counts[FINDING_KIND_COUNT];
-    /* tensors of the head of its own that are not stored, where it was held against the bare model for that */
+    /* tensors of the head of its own that are not stored, if it was held against the bare model for that */
     int unstored_head_count;
     int matched_count;      /* stored tensors that the model has, whether they agree or not */
     int64_t expected_bytes; /* of the model's parameters and persistent buffers in the dtype of the configuration */
 };
 
-/* head: HEAD_BARE, HEAD_LM, or HEAD_DEFAULT: the one of which less is missing, the bare model where it is the same. The
+/* head: HEAD_BARE, HEAD_LM, or HEAD_DEFAULT: the one of which less is missing, the bare model if it is the same. The
  * check borrows names from checkpoint, which must outlive it. The errors are those of skeleton_build. */
 enum status_code checkpoint_check(const struct checkpoint *checkpoint, const struct config *config, enum head head,
                                   struct checkpoint_check *check, struct status *error);
@@ -70,12 +70,12 @@ void checkpoint_check_release(struct checkpoint_check *check);
 /* Disagreements, without the remarks. */
 int checkpoint_disagreement_count(const struct checkpoint_check *check);
 
-/* The vocabulary that the header has where that is all its shapes differ by: every tensor that differs has
- * config->vocab where the header has another number, the same in all of them. 0: nothing differs, or something else
+/* The vocabulary that the header has if that is all its shapes differ by: every tensor that differs has
+ * config->vocab if the header has another number, the same in all of them. 0: nothing differs, or something else
  * does. */
 int64_t checkpoint_vocab(const struct checkpoint_check *check, const struct config *config);
 
-/* Gives the skeleton the shapes of the header where they differ; *differs names the first of them, NULL where none
+/* Gives the skeleton the shapes of the header if they differ; *differs names the first of them, NULL if none
  * does. Its totals are made anew. */
 enum status_code checkpoint_apply(const struct checkpoint *checkpoint, struct skeleton *skeleton, const char **differs,
                                   struct status *error);

@@ -84,7 +84,7 @@ static const struct renaming renamed_parts[] = {{".block_sparse_moe.gate.", ".ml
                                                 {".output.dense.", ".mlp.fc2.", "vit"},
                                                 {NULL, NULL, NULL}};
 
-/* Puts by in the place of the count bytes at `at` in path. False where it does not fit. */
+/* Puts by in the place of the count bytes at `at` in path. False if it does not fit. */
 static bool part_exchange(char path[CHECKPOINT_NAME_BYTES], size_t at, size_t count, const char *by)
 {
     size_t length = strlen(path), by_length = strlen(by);
@@ -117,7 +117,7 @@ static int find_renamed(const struct checkpoint_names *names, const struct skele
     return changed ? find_with_prefix(names, skeleton, path) : -1;
 }
 
-/* The part of a joined tensor that an expert's name is, where the skeleton has that tensor and as many experts. */
+/* The part of a joined tensor that an expert's name is, if the skeleton has that tensor and as many experts. */
 static bool find_part(const struct checkpoint_names *names, const struct skeleton *skeleton, const char *name,
                       struct stored_place *place)
 {

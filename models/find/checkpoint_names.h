@@ -14,7 +14,7 @@ enum { CHECKPOINT_PREFIX_BYTES = 64, CHECKPOINT_NAME_BYTES = 1024 };
 /* What the names of a file are written in. */
 struct checkpoint_names {
     const struct gguf_family *gguf;       /* NULL: transformers' or timm's own names */
-    char prefix[CHECKPOINT_PREFIX_BYTES]; /* of the bare model in the one with a head: "bert."; "" where it has none */
+    char prefix[CHECKPOINT_PREFIX_BYTES]; /* of the bare model in the one with a head: "bert."; "" if it has none */
 };
 
 /* bare and headed: the two skeletons of the model. */
@@ -41,7 +41,7 @@ struct stored_place checkpoint_name_place(const struct checkpoint_names *names, 
                                           const struct checkpoint_tensor *stored);
 
 /* The name under which transformers 5.23, or timm, saves the skeleton's tensor at path, which is none of joined
- * experts. False where it does not fit. */
+ * experts. False if it does not fit. */
 bool checkpoint_saved_name(const struct skeleton *skeleton, const char *path, char name[CHECKPOINT_NAME_BYTES]);
 
 #endif

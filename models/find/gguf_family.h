@@ -15,7 +15,7 @@
 enum gguf_fact_kind {
     GGUF_FACT_KEY,    /* of the metadata, behind "ARCHITECTURE."; a list must have one value throughout */
     GGUF_FACT_ROWS,   /* rows of a tensor */
-    GGUF_FACT_ABSENT, /* true where there is no such tensor */
+    GGUF_FACT_ABSENT, /* true if there is no such tensor */
     GGUF_FACT_PRESENT
 };
 
@@ -39,7 +39,7 @@ enum gguf_form {
 /* '#' stands for the number of a block in both, without ".weight" and ".bias" at the end. */
 struct gguf_name {
     const char *gguf;
-    const char *path; /* of the model with its head, or of the bare one where that has no prefix; NULL: computed from
+    const char *path; /* of the model with its head, or of the bare one if that has no prefix; NULL: computed from
                          the configuration, and no tensor of the model */
     enum gguf_form form;
 };
@@ -56,16 +56,16 @@ struct gguf_family {
 /* Row number index of the table, NULL past the end. */
 const struct gguf_family *gguf_family_at(int index);
 
-/* Of a file's metadata; NULL where they have no architecture, or it is not known. */
+/* Of a file's metadata; NULL if they have no architecture, or it is not known. */
 const struct gguf_family *gguf_family_of(const struct checkpoint *checkpoint);
 
-/* The configuration that a file's metadata and tensors say. STATUS_INVALID "FILE: cause; remedy" where its architecture
- * is not known, or where the family refuses what it says. */
+/* The configuration that a file's metadata and tensors say. STATUS_INVALID "FILE: cause; remedy" if its architecture
+ * is not known, or if the family refuses what it says. */
 enum status_code gguf_config(const struct checkpoint *checkpoint, const char *name, struct config *config,
                              struct status *error);
 
 /* The path in the skeleton of a tensor's name, written to path: "blk.3.attn_q.weight" -> "model.layers.3.self_attn.
- * q_proj.weight". False where the family has no such name; *name is then untouched. path may be "" (see gguf_name). */
+ * q_proj.weight". False if the family has no such name; *name is then untouched. path may be "" (see gguf_name). */
 bool gguf_path(const struct gguf_family *family, const char *tensor, char *path, size_t path_bytes,
                const struct gguf_name **name);
 

@@ -15,7 +15,7 @@ struct inferred {
 };
 
 /* Of the type that the name asks for (MODEL#TYPE, config_read_as), else of the one that has such tensors. What they do
- * not tell has the default of the real class. STATUS_INVALID where no family has such tensors, or several that differ
+ * not tell has the default of the real class. STATUS_INVALID if no family has such tensors, or several that differ
  * have them: *error says what would help. That every tensor is one of that model is not looked at here:
  * checkpoint_check does that. */
 enum status_code config_infer(const struct checkpoint *checkpoint, const char *name, struct config *config,

@@ -83,7 +83,7 @@ enum status_code model_infer(const struct checkpoint *checkpoint, const char *na
     return code;
 }
 
-/* *unread: why nothing says what the model is; with an error, where it is one of the file or of the host. */
+/* *unread: why nothing says what the model is; with an error, if it is one of the file or of the host. */
 static enum status_code files_read(const struct model_files *files, const char *name, struct model *model,
                                    struct status *unread, struct status *error)
 {

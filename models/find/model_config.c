@@ -16,7 +16,7 @@ static bool file_is_here(const char *path, int length)
     return length > 0 && length < PATH_MAX && stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
 }
 
-/* The path in the hub's caches; "" where it has none. */
+/* The path in the hub's caches; "" if it has none. */
 static void hub_path(const char *text, char path[PATH_MAX])
 {
     struct hub_name name;

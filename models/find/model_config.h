@@ -6,7 +6,7 @@
 
 #include "models/find/model.h"
 
-/* The path of the config.json of what model_find finds for text. The errors are its own, and STATUS_INVALID where there
+/* The path of the config.json of what model_find finds for text. The errors are its own, and STATUS_INVALID if there
  * is no such file, as for a GGUF. */
 enum status_code model_config_path(const struct model_places *places, const char *text, char path[PATH_MAX],
                                    struct status *error);

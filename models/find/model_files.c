@@ -14,7 +14,7 @@ static bool is_kind(const char *path, mode_t kind)
     return stat(path, &facts) == 0 && (facts.st_mode & S_IFMT) == kind;
 }
 
-/* Writes "FOLDER/NAME" where that is a file, else "". folder_length: of folder that counts. */
+/* Writes "FOLDER/NAME" if that is a file, else "". folder_length: of folder that counts. */
 static bool file_take(const char *folder, size_t folder_length, const char *name, char path[MODEL_PATH_BYTES])
 {
     const char *slash = folder_length > 0 && folder[folder_length - 1] != '/' ? "/" : "";
@@ -35,7 +35,7 @@ static bool is_later_part(const char *name)
     return of != NULL && of - name > 6 && of[-6] == '-' && strncmp(of - 5, "00001", 5) != 0;
 }
 
-/* The one model that the .gguf files of a folder are; "" where there is none, or several. */
+/* The one model that the .gguf files of a folder are; "" if there is none, or several. */
 static bool gguf_take(const char *folder, char path[MODEL_PATH_BYTES])
 {
     char found[MODEL_PATH_BYTES] = "";

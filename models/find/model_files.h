@@ -6,7 +6,7 @@
 
 enum { MODEL_PATH_BYTES = 4096 };
 
-/* Empty where there is none. */
+/* Empty if there is none. */
 struct model_files {
     char config[MODEL_PATH_BYTES];     /* a config.json */
     char checkpoint[MODEL_PATH_BYTES]; /* .safetensors, .safetensors.index.json or .gguf */
@@ -18,7 +18,7 @@ struct model_files {
 /* Of a config.json, or of any other file that is no model file: itself alone. Of a model file: itself and the
  * config.json beside it. Of a folder: its config.json and, as transformers looks for them, its model.safetensors or
  * else its model.safetensors.index.json; without a config.json its one .gguf, whole or
- * in parts, comes first: it says itself what it is. False where nothing of these is there. */
+ * in parts, comes first: it says itself what it is. False if nothing of these is there. */
 bool model_files_find(const char *text, struct model_files *files);
 
 #endif

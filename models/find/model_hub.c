@@ -50,7 +50,7 @@ static enum status_code hub_place_open(const void *context, const char *name, st
     return code;
 }
 
-/* Which file of the repository leads to its weights, as transformers looks for them; "" where it has neither. */
+/* Which file of the repository leads to its weights, as transformers looks for them; "" if it has neither. */
 static enum status_code weights_find(struct hub_repository *repository, const char **file, struct status *error)
 {
     static const char *const names[] = {"model.safetensors", "model.safetensors.index.json"};
@@ -81,7 +81,7 @@ static enum status_code checkpoint_from_hub(const struct hub_place *place, const
     return code;
 }
 
-/* The headers of a repository whose configuration is known. Without a network, where it is forbidden, the configuration
+/* The headers of a repository whose configuration is known. Without a network, if it is forbidden, the configuration
  * alone is what there is. */
 static enum status_code weights_from_hub(const struct hub_place *place, struct checkpoint **checkpoint,
                                          struct status *error)

@@ -150,7 +150,7 @@ static void rows_clear(struct model_shelf *shelf, int kept_count)
     }
 }
 
-/* NULL where there is none; it becomes the first. *model: of the name, where any row has it. */
+/* NULL if there is none; it becomes the first. *model: of the name, if any row has it. */
 static struct shelf_row *row_find(struct model_shelf *shelf, const char *name, const struct shelf_key *key,
                                   struct shelf_model **model)
 {

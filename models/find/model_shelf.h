@@ -17,7 +17,7 @@ struct model_shelf;
 struct shelf_item {
     const struct model *model;
     const struct skeleton *skeleton; /* as model_skeleton makes it for the workload */
-    const struct skeleton *bare;     /* as skeleton_build makes it with HEAD_BARE; NULL where it cannot be made */
+    const struct skeleton *bare;     /* as skeleton_build makes it with HEAD_BARE; NULL if it cannot be made */
     struct shelf_row *row;           /* of the shelf */
 };
 

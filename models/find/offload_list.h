@@ -28,7 +28,7 @@ struct offload_list {
     int unused_count;
 };
 
-/* Of a model with a configuration. checkpoint: NULL where there is none; it outlives the list. head HEAD_DEFAULT: the
+/* Of a model with a configuration. checkpoint: NULL if there is none; it outlives the list. head HEAD_DEFAULT: the
  * one that its files have, else that of its task. */
 enum status_code offload_list_make(const struct model *model, enum head head, struct offload_list *list,
                                    struct status *error);

@@ -109,7 +109,7 @@ struct layout_builder {
     struct saved_layout *layout;
 };
 
-/* The copy of name; false where the host has no memory. */
+/* The copy of name; false if the host has no memory. */
 static struct planned_tensor *tensor_add(struct layout_builder *builder, int source, const char *name)
 {
     struct saved_layout *layout = builder->layout;

@@ -1,6 +1,6 @@
 /* Saved layout: the tensors of a checkpoint that save_pretrained writes of a model, in its order.
  *
- * Tied tensors are there once, buffers where they are persistent, the experts of a mixture one by one, under the names
+ * Tied tensors are there once, buffers if they are persistent, the experts of a mixture one by one, under the names
  * that files have. The order is that of a model which from_pretrained has loaded (transformers 5.23): by path, part by
  * part between the points, numbers by their value. The parts of a joined tensor of experts stay together: all experts
  * of down_proj, then all of the first half, then all of the second.
@@ -22,7 +22,7 @@ struct saved_layout {
 };
 
 /* precision: float32, float16 or bfloat16, what rounds with the model is stored in. STATUS_OUT_OF_MEMORY;
- * STATUS_OVERFLOW where there are more tensors, or longer names, than a file can have. */
+ * STATUS_OVERFLOW if there are more tensors, or longer names, than a file can have. */
 enum status_code saved_layout_make(const struct skeleton *skeleton, enum dtype precision, struct saved_layout *layout,
                                    struct status *error);
 void saved_layout_release(struct saved_layout *layout);

@@ -33,14 +33,14 @@ bool expert_part_saved_name(const char *family, const char *path, struct expert_
 /* The part_count of the joined tensor at path; 0: it is none. */
 int expert_part_count(const char *path);
 
-/* How many such parts make up a joined tensor of rank 3; INT64_MAX where they do not fit. */
+/* How many such parts make up a joined tensor of rank 3; INT64_MAX if they do not fit. */
 int64_t expert_part_total(const struct skeleton_tensor *joined, struct expert_part part);
 
 /* What a stored name is a part of: the path of the joined tensor, written to path. False: it is no expert's. */
 bool expert_part_read(const char *name, char *path, size_t path_bytes, struct expert_part *part);
 
 /* The name of another part of the same tensor as name is, which expert_part_read knows: part.expert and part.part.
- * False where it does not fit. */
+ * False if it does not fit. */
 bool expert_part_name(const char *name, struct expert_part part, char *other, size_t other_bytes);
 
 /* How a part of a joined tensor [E, part_count * R, C] is stored, written to shape: [R, C], or [E, R, C] of all

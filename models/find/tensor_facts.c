@@ -134,7 +134,7 @@ static bool layers_add(const struct tensor_place *place, const struct tensor_fac
     return json_set(document, fact->key, list) && made;
 }
 
-/* [[["global", "local"], n / 2]], and one more of the first where the layers are odd. */
+/* [[["global", "local"], n / 2]], and one more of the first if the layers are odd. */
 static bool turns_add(const struct tensor_place *place, const struct tensor_fact *fact, struct json *document)
 {
     int64_t layers = layers_count(place, fact->tensor, NO_STAGE);

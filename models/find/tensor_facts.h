@@ -19,7 +19,7 @@ struct tensor_place {
 
 struct tensor_place tensor_place_of(const struct checkpoint *checkpoint, const char *prefix);
 
-/* The whole name of a tensor of the table, its marks replaced, '#' by layer. False where there is no such layer. */
+/* The whole name of a tensor of the table, its marks replaced, '#' by layer. False if there is no such layer. */
 enum { TENSOR_NAME_BYTES = 256 };
 bool tensor_name_write(const struct tensor_place *place, const char *name, int layer, char path[TENSOR_NAME_BYTES]);
 
@@ -33,7 +33,7 @@ struct tensor_heads_found {
     bool is_exact;
 };
 
-/* Sets every fact of the row, and the heads, in an object. False where memory ran out. */
+/* Sets every fact of the row, and the heads, in an object. False if memory ran out. */
 bool tensor_facts_add(const struct tensor_place *place, const struct tensor_family *family,
                       struct tensor_heads_found *heads, struct json *document);
 

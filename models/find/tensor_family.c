@@ -100,7 +100,7 @@ static const struct tensor_fact mixtral_facts[] = {
     DECODER_FACTS, SIZE("num_experts", ROUTER, 0), SIZE("moe_intermediate_size", EXPERT, 0),                           \
         ELSE("intermediate_size", "layers.~.mlp.gate_proj.weight", ffn), LAYERS("mlp_only_layers", TENSOR_DENSE)
 
-/* What decides nothing where no layer is dense has the default of the class, as every config.json has some number
+/* What decides nothing if no layer is dense has the default of the class, as every config.json has some number
  * there. */
 static const struct tensor_fact qwen2_moe_facts[] = {
     MIXTURE_FACTS(5632),

@@ -15,14 +15,14 @@
 enum tensor_fact_kind {
     TENSOR_SIZE,      /* the key is the size of an axis, less or divided by a number */
     TENSOR_COUNT,     /* the number of layers, from 0 on, that have the tensor */
-    TENSOR_PRESENT,   /* true where it is there */
-    TENSOR_ABSENT,    /* true where it is not */
-    TENSOR_TEXT,      /* text, where it is there */
-    TENSOR_SIZE_ELSE, /* as SIZE; `less` where the tensor is not there, null for a `less` of 0 */
-    TENSOR_ASSUMED,   /* `less`, but the size of the axis where that is smaller: no tensor tells it */
+    TENSOR_PRESENT,   /* true if it is there */
+    TENSOR_ABSENT,    /* true if it is not */
+    TENSOR_TEXT,      /* text, if it is there */
+    TENSOR_SIZE_ELSE, /* as SIZE; `less` if the tensor is not there, null for a `less` of 0 */
+    TENSOR_ASSUMED,   /* `less`, but the size of the axis if that is smaller: no tensor tells it */
     TENSOR_FIRST,     /* the number of the first layer that has the tensor */
     TENSOR_TURNS,     /* GPT-Neo's kinds of attention, which take turns: no tensor tells them */
-    TENSOR_LAYERS,    /* the list of the layers that have it, where any has */
+    TENSOR_LAYERS,    /* the list of the layers that have it, if any has */
     TENSOR_DEPTHS,    /* how many layers, '*', each stage, '#', has */
     TENSOR_WIDTHS,    /* the size of axis 0 in the first layer of each stage */
     TENSOR_IMAGE /* the side of the image: the tensor has a row for each patch and one more; its patch as patch_size */

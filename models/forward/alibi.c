@@ -29,7 +29,7 @@ static struct value *alibi_slopes(const struct forward *f)
     return slopes;
 }
 
-/* i64 [T], or [B, 1, T] where rows have positions of their own. */
+/* i64 [T], or [B, 1, T] if rows have positions of their own. */
 static struct value *places_make(const struct forward *f, int64_t count, bool by_row)
 {
     struct tape *tape = f->tape;

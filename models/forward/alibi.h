@@ -12,7 +12,7 @@
 double alibi_slope(int64_t head, int64_t head_count);
 
 /* Slope times position of the key, [B * heads, 1, T] in dtype, T all keys there are room for. Made in the dtype `made`;
- * by_row: of a mask of ones where none is given, so that each row of the batch has positions of its own. The slopes
+ * by_row: of a mask of ones if none is given, so that each row of the batch has positions of its own. The slopes
  * stay with the open frame. */
 struct value *alibi_biases(const struct forward *forward, enum dtype made, enum dtype dtype, bool by_row);
 

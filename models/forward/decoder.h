@@ -52,7 +52,7 @@ struct value *decoder_attend(const struct forward_layer *layer, const char *name
 struct value *decoder_attend_all(const struct forward_layer *layer, const char *name, bool joined, struct value *q,
                                  struct value *k, struct value *v, struct value **weights);
 
-/* LlamaAttention: "self_attn.q_proj" and its like of hidden, where config->head_norms "q_norm" and "k_norm" of each
+/* LlamaAttention: "self_attn.q_proj" and its like of hidden, if config->head_norms "q_norm" and "k_norm" of each
  * head (Qwen3), turned by positions and attended. Eager weights stay with the open frame. */
 struct value *decoder_attention(const struct forward_layer *layer, struct value *hidden);
 
@@ -66,7 +66,7 @@ void decoder_weights_return(struct tape *tape, struct value **last, struct value
 /* "mlp.down_proj" of activation(mlp.gate_proj) * mlp.up_proj. */
 struct value *decoder_gated_feed_forward(const struct forward_layer *layer, struct value *hidden);
 
-/* "lm_head", the cap of its logits if any, and the loss where there are labels: what a model with a head returns. */
+/* "lm_head", the cap of its logits if any, and the loss if there are labels: what a model with a head returns. */
 struct value *decoder_head(const struct forward *f, struct value *hidden);
 
 /* The model, and decoder_head if the skeleton has a head. */

@@ -9,7 +9,7 @@
 #include "models/forward/module_visit.h"
 #include "models/skeleton/skeleton_builder.h"
 
-/* Names of the real classes; NULL where a model has no such module. */
+/* Names of the real classes; NULL if a model has no such module. */
 struct decoder_classes {
     const char *model, *head, *layer, *attention, *mlp, *norm, *rotary;
     const char *words; /* NULL: "Embedding" */
@@ -55,7 +55,7 @@ struct decoder_names {
         .inside = "model", .words = "embed_tokens", .layers = "layers", .norm = "norm"                                 \
     }
 
-/* A table of model types; the first row serves where none has the model type. */
+/* A table of model types; the first row serves if none has the model type. */
 struct decoder_types {
     const struct decoder_type *first;
     size_t count, row_bytes; /* rows may be longer than struct decoder_type */
@@ -89,7 +89,7 @@ const struct decoder_type *decoder_type_of(const struct config *config);
 
 /* vocab_size, hidden_size and so on, by the defaults of the type. */
 void decoder_read_sizes(struct field_reader *reader, struct config *config);
-/* Key heads and the size of a head where the file does not say them, and whether they go together. */
+/* Key heads and the size of a head if the file does not say them, and whether they go together. */
 void decoder_read_heads(struct field_reader *reader, struct config *config);
 
 #endif

@@ -20,7 +20,7 @@ struct masked_head {
 struct value *encoder_stack(struct forward_layer *layer, tape_block *block, const char *root, const char *stack,
                             struct value *input);
 
-/* Logits of all rows, or the loss where there are labels. */
+/* Logits of all rows, or the loss if there are labels. */
 struct value *masked_head_run(const struct forward *forward, const struct masked_head *head, enum activation activation,
                               struct value *hidden);
 

@@ -21,7 +21,7 @@ bool experts_in_layer(const struct config *config, int64_t layer);
 /* Reads decoder_sparse_step and mlp_only_layers. Needs config->layers. */
 void experts_read_layers(struct field_reader *reader, struct config *config);
 
-/* Faults where a token cannot use as many experts, or groups of them, as the file says; key: of the active ones. */
+/* Faults if a token cannot use as many experts, or groups of them, as the file says; key: of the active ones. */
 void experts_check(struct field_reader *reader, const char *key, const struct config *config);
 
 /* "gate" below parent: weight [E, H]. */

@@ -56,7 +56,7 @@ static struct value *linear_of_values(const struct forward *forward, struct modu
     return tape_frame_close(tape, frame, result);
 }
 
-/* peft's lora layer around a frozen one that made result of a (weight: NULL where it is not quantised): result +
+/* peft's lora layer around a frozen one that made result of a (weight: NULL if it is not quantised): result +
  * B(A(a)) * scaling, the adapter in its own dtype. The scaling is lora_alpha / rank, with LoraConfig's alpha of 8; its
  * dropout is 0. lora.Linear adds in the wider dtype and rounds the sum; its forms for bitsandbytes round the update and
  * add in the dtype of result, that of 4 bits to a copy. */
@@ -133,7 +133,7 @@ struct value *forward_layernorm(const struct forward *forward, const char *prefi
     return tape_frame_close(forward->tape, frame, result);
 }
 
-/* scales: the module multiplies what it has looked up by its "embed_scale", where it has that. */
+/* scales: the module multiplies what it has looked up by its "embed_scale", if it has that. */
 static struct value *rows_look_up(const struct forward *forward, const char *prefix, struct value *ids,
                                   int64_t padding_id, bool scales)
 {
@@ -224,7 +224,7 @@ struct value *heads_view(const struct forward *forward, struct value *a, int64_t
     return tape_frame_close(tape, frame, tape_transpose(tape, view, 1, 2));
 }
 
-/* [B, a, S, D] (any strides) -> [B, S, a * D]; a copy where the heads are not side by side. */
+/* [B, a, S, D] (any strides) -> [B, S, a * D]; a copy if the heads are not side by side. */
 static struct value *heads_join(struct tape *tape, struct value *out)
 {
     if (out == NULL) {
@@ -251,7 +251,7 @@ static struct value *attention_of_single(const struct forward *forward, struct a
     return tape_frame_close(tape, frame, tape_reshape(tape, tape_reshape(tape, out, 4, unpacked), 3, flat));
 }
 
-/* A padded batch: keys and values are repeated where a mask is given. Our own kernel reads grouped heads. */
+/* A padded batch: keys and values are repeated if a mask is given. Our own kernel reads grouped heads. */
 static struct value *attention_masked(const struct forward *forward, struct attention_settings settings,
                                       struct value *q, struct value *k, struct value *v)
 {

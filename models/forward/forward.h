@@ -29,7 +29,7 @@ struct forward {
     const struct quantized *quantized; /* one for each tensor; codes NULL: not quantised */
     struct value *ids;                 /* i64 [batch, seq]; images: NULL */
     struct value *images;              /* [batch, channels, height, width]; text: NULL */
-    struct value *seen;                /* i64 [batch, seq], 1 where a token is not padding; NULL: none is */
+    struct value *seen;                /* i64 [batch, seq], 1 if a token is not padding; NULL: none is */
     struct value *labels;              /* i64 [batch, seq] or [batch] when training, else NULL */
     int *near_tensor;                  /* where the tensor that was asked for last stands in the skeleton */
     struct forward_leaves *leaves;     /* where a pass notes the results that it made leaves of */
@@ -51,7 +51,7 @@ void forward_leaf_begin(const struct forward *forward, struct value *value);
  * A path that the skeleton lacks is an error of the tape. */
 __attribute__((format(printf, 2, 3))) struct value *forward_tensor(const struct forward *forward, const char *format,
                                                                    ...);
-/* Like forward_tensor, but NULL where the model has no such tensor. */
+/* Like forward_tensor, but NULL if the model has no such tensor. */
 __attribute__((format(printf, 2, 3))) struct value *forward_optional(const struct forward *forward, const char *format,
                                                                      ...);
 
@@ -60,8 +60,8 @@ enum { FORWARD_PATH_BYTES = 256 };
 void path_join(char path[FORWARD_PATH_BYTES], const char *prefix, const char *name);
 struct value *part_value(const struct forward *forward, const char *prefix, const char *name);
 struct value *part_optional(const struct forward *forward, const char *prefix, const char *name);
-struct value *path_value(const struct forward *forward, const char *path); /* NULL where there is none */
-/* NULL where the model has no such tensor, or one that is not quantised. */
+struct value *path_value(const struct forward *forward, const char *path); /* NULL if there is none */
+/* NULL if the model has no such tensor, or one that is not quantised. */
 const struct quantized *path_quantized(const struct forward *forward, const char *path);
 
 /* Gives a name to another value, as `name = next` does. */
@@ -73,7 +73,7 @@ static inline void value_rebind(struct tape *tape, struct value **name, struct v
     *name = next;
 }
 
-/* The word embedding of the ids, times "prefix.embed_scale" where the model has that. Where a frozen model is
+/* The word embedding of the ids, times "prefix.embed_scale" if the model has that. If a frozen model is
  * checkpointed its output is asked for a gradient, as gradient_checkpointing_enable does (enable_input_require_grads);
  * without adapters it has one anyway. */
 struct value *forward_words(const struct forward *forward, const char *prefix, int64_t padding_id);
@@ -159,11 +159,11 @@ void forward_packing_ask(const struct forward *forward, struct value *like);
  * batch. causal, unpadded: [B, 1, S, T], T being S and what is cached. */
 struct value *forward_mask(const struct forward *forward, struct value *like, bool causal);
 
-/* The causal mask where it may not be skipped (allow_is_causal_skip=False), over what is cached and the new rows: bool
+/* The causal mask if it may not be skipped (allow_is_causal_skip=False), over what is cached and the new rows: bool
  * [B, 1, S, T] with sdpa, in the dtype of like with eager. What a static cache is given comes first. */
 struct value *forward_mask_always(const struct forward *forward, struct value *like);
 
-/* The same for layers with config->sliding_window. Under sdpa there is one too where as many keys are seen as the
+/* The same for layers with config->sliding_window. Under sdpa there is one too if as many keys are seen as the
  * window has or more: bool [B, 1, S, T]. */
 struct value *forward_window_mask(const struct forward *forward, struct value *like);
 
@@ -173,7 +173,7 @@ struct value *tensor_passing(struct tape *tape, enum dtype dtype, int rank, cons
  * without data shows. */
 struct value *running_sum_passing(struct tape *tape, int rank, const int64_t *size);
 
-/* Keys and values of the new tokens become those of all where the model generates. Takes them over then. */
+/* Keys and values of the new tokens become those of all if the model generates. Takes them over then. */
 void layer_cache(const struct forward_layer *layer, struct value **keys, struct value **values);
 
 /* The positions of the tokens, i64 [1, S] counted from 0, or as the generation gives them. */
@@ -193,7 +193,7 @@ struct value *layer_activation(const struct forward_layer *layer, const char *na
 struct value *forward_dropout(const struct forward *forward, const char *path, struct value *a, double probability);
 struct value *layer_dropout(const struct forward_layer *layer, const char *name, struct value *a, double probability);
 
-/* Runs the block that is the module with this path, checkpointed where the workload asks for it. */
+/* Runs the block that is the module with this path, checkpointed if the workload asks for it. */
 struct value *forward_block(const struct forward *forward, tape_block *block, const char *path, const void *context,
                             int context_bytes, struct value *const *held, int held_count, struct value *input);
 

@@ -10,7 +10,7 @@
 
 #include "models/forward/decoder.h"
 
-/* The rotary tables of all layers, from "rotary_emb.inv_freq" below root: where config->rope_complex (V2) one table of
+/* The rotary tables of all layers, from "rotary_emb.inv_freq" below root: if config->rope_complex (V2) one table of
  * numbers on the circle, [1 or B, 1, S, rotary_dim / 2, 2] in the place of the cosines; else cosines and sines. */
 void latent_tables_make(const struct forward *f, struct decoder_tables *tables, const char *root, struct value *hidden);
 

@@ -69,8 +69,8 @@ struct placement {
     bool hooks;        /* more than one place is used: otherwise the model is where it is, and nothing is moved */
 };
 
-/* skeleton outlives the placement. STATUS_INVALID where an entry names no module or parameter, a tensor has no place
- * (check_device_map), or a tied pair lies on two devices. A host is added where the plan has none. */
+/* skeleton outlives the placement. STATUS_INVALID if an entry names no module or parameter, a tensor has no place
+ * (check_device_map), or a tied pair lies on two devices. A host is added if the plan has none. */
 enum status_code placement_build(const struct skeleton *skeleton, const struct placement_plan *plan,
                                  struct placement *placement, struct status *error);
 void placement_release(struct placement *placement);

@@ -73,7 +73,7 @@ struct skeleton {
 };
 
 /* config must outlive the skeleton. head: HEAD_BARE (AutoModel) or HEAD_LM (with head; images: the classifier, which
- * ResNets and ViT for classification have). STATUS_OVERFLOW where sizes do not fit. */
+ * ResNets and ViT for classification have). STATUS_OVERFLOW if sizes do not fit. */
 enum status_code skeleton_build(const struct config *config, enum head head, struct skeleton *skeleton,
                                 struct status *error);
 /* The same with the LoRA adapters that a workload asks for (lora_rank, lora_targets), behind the model's own tensors:

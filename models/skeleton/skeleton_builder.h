@@ -17,7 +17,7 @@ struct skeleton_builder {
     size_t tensor_capacity;
 };
 
-/* How a parameter starts: normal(0, deviation) where deviation > 0, else constant. */
+/* How a parameter starts: normal(0, deviation) if deviation > 0, else constant. */
 struct initial {
     double deviation;
     double constant;
@@ -48,7 +48,7 @@ int builder_vector(struct skeleton_builder *builder, const char *name, struct in
 int builder_matrix(struct skeleton_builder *builder, const char *name, struct initial initial, int64_t rows,
                    int64_t columns);
 
-/* The newest tensor stays float32 where the model is float16, as from_pretrained has it. */
+/* The newest tensor stays float32 if the model is float16, as from_pretrained has it. */
 void builder_keep_float32(struct skeleton_builder *builder);
 
 struct buffer_kind {
@@ -63,10 +63,10 @@ struct buffer_kind {
 void builder_buffer(struct skeleton_builder *builder, const char *name, const struct buffer_kind *kind, int rank,
                     const int64_t *size);
 
-/* The tensor shares the storage of an earlier one of the same shape. Nothing happens where either is -1. */
+/* The tensor shares the storage of an earlier one of the same shape. Nothing happens if either is -1. */
 void builder_tie(struct skeleton_builder *builder, int tensor, int owner);
 
-/* The parameter is of all routed experts of a layer, the first dimension being theirs. Nothing happens where it
+/* The parameter is of all routed experts of a layer, the first dimension being theirs. Nothing happens if it
  * is -1. */
 void builder_routed(struct skeleton_builder *builder, int tensor);
 

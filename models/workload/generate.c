@@ -228,7 +228,7 @@ static struct value *greedy_run(struct generation *generation, struct value *pro
 
 /* -- the whole */
 
-/* Passes of a layer for one token: recorded, each takes some 20 KiB of a tape; where steps are told once, the replay of
+/* Passes of a layer for one token: recorded, each takes some 20 KiB of a tape; if steps are told once, the replay of
  * each takes up to some microseconds. */
 enum {
     RECORDED_PASSES_MAXIMUM = 1 << 17,

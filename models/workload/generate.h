@@ -9,7 +9,7 @@
 
 #include "models/forward/forward.h"
 
-/* STATUS_INVALID, reason and remedy, where the model cannot generate so much, or not at all. repeats: steps are told
+/* STATUS_INVALID, reason and remedy, if the model cannot generate so much, or not at all. repeats: steps are told
  * once. */
 enum status_code generate_check(const struct config *config, const struct workload *workload, bool repeats,
                                 struct status *error);

@@ -42,7 +42,7 @@ struct chain_plan {
 };
 
 /* The tape borrows labels from the skeletons and must be released before them. STATUS_INVALID for modes other than
- * infer, autocast, adapters and quantised weights, and where a workload does not fit its model: the text begins with
+ * infer, autocast, adapters and quantised weights, and if a workload does not fit its model: the text begins with
  * the number of the model. */
 enum status_code workload_tape_chain(const struct chain_plan *plan, const struct target *target, struct tape **tape,
                                      struct status *error);

@@ -17,12 +17,12 @@
 /* In what weights are kept and the model runs (under amp: what is not autocast). */
 enum dtype precision_dtype(enum precision precision);
 
-/* The skeleton of the model with that head and, where the workload trains them, adapters. */
+/* The skeleton of the model with that head and, if the workload trains them, adapters. */
 enum status_code workload_skeleton(const struct config *config, const struct workload *workload,
                                    struct skeleton *skeleton, struct status *error);
 
 /* skeleton must have been built by workload_skeleton. The tape borrows labels from skeleton and must be released before
- * it. STATUS_INVALID where the workload does not fit the model (a sequence longer than its positions). Everything is
+ * it. STATUS_INVALID if the workload does not fit the model (a sequence longer than its positions). Everything is
  * recorded but micro-batches beyond 16, which are told once: their operations are run again as they stand, so that
  * dropout draws the same numbers in each. */
 enum status_code workload_tape(const struct config *config, const struct skeleton *skeleton,
@@ -37,7 +37,7 @@ enum status_code workload_tape_brief(const struct config *config, const struct s
                                      const struct workload *workload, const struct target *target, bool with_operations,
                                      struct tape **tape, struct status *error);
 
-/* The same where the model lies in several places (placement.h), for loading, inference and greedy generation
+/* The same if the model lies in several places (placement.h), for loading, inference and greedy generation
  * over a dynamic cache, in one precision. What is kept on the disk is made in the host's memory and written; the result
  * of each pass is brought to where the input lies. In a generation each layer's keys and values lie where the layer
  * runs, the ids and what is chosen of the logits where the inputs lie. STATUS_INVALID, with the reason, for training,
