@@ -255,7 +255,8 @@ static void golden_check(const char *model, enum head head)
     skeleton_release(&skeleton);
 }
 
-/* Every toy of the catalogue. The golden files were written by the real classes: peers/transformers/compare_skeletons.py --golden. */
+/* Every toy of the catalogue. The golden files were written by the real classes:
+ * peers/transformers/compare_skeletons.py --golden. */
 static void test_golden(void **state)
 {
     struct catalogue catalogue;
