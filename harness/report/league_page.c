@@ -10,7 +10,7 @@
 enum { NAME_COLUMNS = 16, INDENT = 5, COLUMNS_MAXIMUM = 12 };
 
 static const char *const rule_words =
-    "Error = (predicted - measured) / measured: the total_bytes of an estimator (where it has none, its "
+    "Error = (predicted - measured) / measured: the total_bytes of an estimator (if it has none, its "
     "allocated_bytes_peak) against the highest allocated peak that was measured, which is the rule of the verdicts. "
     "Bias: mean of the signed errors. Median, p90: of their magnitudes. Under: cases for which too little was "
     "predicted. ±5 %: cases at most so far off. * needs measurements of other cases.";

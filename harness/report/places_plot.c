@@ -103,7 +103,7 @@ static void places_page_make(const struct plot_pages *pages, int number, struct 
     page->width = across > 1 ? across * PANEL_WIDTH : 760;
     page->height = 90 + PANEL_HEIGHT * (across > 0 ? (page->mark_count + across - 1) / across : 0);
     if (page->mark_count > 0) {
-        plot_caption_add(page, "Allocated bytes. An error stands where replay was off; a budget where it is less than "
+        plot_caption_add(page, "Allocated bytes. An error stands if replay was off; a budget if it is less than "
                                "twice the highest peak.");
     }
 }

@@ -85,7 +85,7 @@ static void searches_page_make(const struct plot_pages *pages, int number, struc
     page->height = 130 + (int)(21.0 * place);
     if (page->mark_count > 0) {
         plot_caption_add(
-            page, "100 %: the largest batch that replay says runs; where it says nothing, the largest that a policy "
+            page, "100 %: the largest batch that replay says runs; if it says nothing, the largest that a policy "
                   "found. Less: throughput, beside the best batch tried.");
     }
     page->data.failed = page->data.failed || titles.failed;

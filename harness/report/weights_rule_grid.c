@@ -158,7 +158,7 @@ static void estimator_compare_append(struct text *text, const struct weights_rul
         }
     }
     text_append(text, " The estimator weights-1.2 takes other weights, parameters x the bytes of an element, without "
-                      "buffers, and as if all were quantised where some are");
+                      "buffers, and as if all were quantised if some are");
     if (farthest == NULL) {
         text_append(text, known_count > 0 ? ": here they are equal." : ".");
         return;

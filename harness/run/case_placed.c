@@ -383,7 +383,7 @@ const struct case_kind case_kind_placed = {
     .measure = placed_measure,
     .look = placed_look,
     .writes_files = true,
-    .unproved = "the least memory is not looked for where a model lies in several places",
+    .unproved = "the least memory is not looked for if a model lies in several places",
 };
 
 const struct case_kind case_kind_checkpoint = {
@@ -392,5 +392,5 @@ const struct case_kind case_kind_checkpoint = {
     .measure = placed_measure,
     .look = placed_look,
     .writes_files = true,
-    .unproved = "the least memory is not looked for where weights come from a checkpoint",
+    .unproved = "the least memory is not looked for if weights come from a checkpoint",
 };

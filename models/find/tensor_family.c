@@ -390,7 +390,7 @@ static const struct tensor_family families[] = {
      LLAMA_HEADS(Q_NORM, 1, 128, 0)},
     {"deepseek_v3",
      false,
-     "the groups of its experts are those of DeepSeek-V3, or one where these do not divide them",
+     "the groups of its experts are those of DeepSeek-V3, or one if these do not divide them",
      LLAMA_PREFIXES,
      {LATENT "weight", "layers.@.mlp.gate.e_score_correction_bias", EXPERT, ROUTER, "embed_tokens.weight", NULL},
      {NULL},

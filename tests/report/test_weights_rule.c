@@ -129,7 +129,7 @@ static void weights_of_the_estimator_are_told_apart(void **state)
         int64_t weights_bytes[2];
         const char *says;
     } cases[] = {
-        {{1000, 1000}, "as if all were quantised where some are: here they are equal."},
+        {{1000, 1000}, "as if all were quantised if some are: here they are equal."},
         {{1000, 500},
          "they differ in 1 of 2 cases, most in model infer float32 b2 s8, 500 B there and 1000 B here (-50 %)."},
         {{1008, 1100},
