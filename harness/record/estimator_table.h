@@ -22,6 +22,7 @@
     ROW(can_it_run, "can-it-run", 0x56b4e9, OPEN_CIRCLE)                                                               \
     ROW(hf_mem, "hf-mem", 0x444444, OPEN_TRIANGLE)                                                                     \
     ROW(llama_factory, "llama-factory", 0x6699cc, CROSS)                                                               \
+    ROW(vram_calculator, "vram-calculator", 0xcc6677, STAR)                                                            \
     ROW(shares, "shares", 0x777777, OPEN_DIAMOND)                                                                      \
     ROW(stored, "stored", 0x000000, X)
 

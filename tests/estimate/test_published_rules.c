@@ -9,6 +9,7 @@
 #include "harness/checkpoint/checkpoint.h"
 #include "harness/estimate/deepspeed.h"
 #include "harness/estimate/llm_c.h"
+#include "harness/estimate/vram_calculator.h"
 #include "tests/estimate/subject.h"
 
 static const int64_t LLAMA_2_7B = 6738415616; /* with its head */
@@ -170,6 +171,55 @@ static void test_can_it_run(void **state)
 }
 
 /* The column "xB" of LLaMA-Factory's table. */
+/* The page as it opens, of microsoft/phi-1_5: it shows 27836 MiB, each part rounded to MiB. */
+static void test_vram_calculator(void **state)
+{
+    const struct vram_setup phi = {.parameter_count = 1418000000,
+                                   .hidden = 2048,
+                                   .heads = 32,
+                                   .kv_heads = 32,
+                                   .ffn = 8192,
+                                   .layers = 24,
+                                   .vocab = 51200,
+                                   .batch = 4,
+                                   .seq = 512,
+                                   .trains = true,
+                                   .halves = true,
+                                   .moments = 1};
+    struct vram_setup large = phi;
+    struct vram_needs needs;
+    (void)state;
+    assert_true(vram_needs_of(&phi, &needs));
+    assert_int_equal(needs.kernels_bytes >> 20, 1000);
+    assert_int_equal((needs.weights_bytes + (1 << 19)) >> 20, 8114);
+    assert_int_equal(needs.activations_bytes >> 20, 7104);
+    assert_int_equal(needs.outputs_bytes >> 20, 800);
+    assert_int_equal((needs.gradients_bytes + (1 << 19)) >> 20, 5409);
+    assert_int_equal((needs.optimizer_bytes + (1 << 19)) >> 20, 5409);
+    large.seq = INT64_C(1) << 31;
+    assert_false(vram_needs_of(&large, &needs));
+
+    struct estimate estimate =
+        estimate_of("vram-calculator", "gpt2", train(PRECISION_AMP_FLOAT16, OPTIMIZER_ADAMW_FUSED));
+    known_check(&estimate, "weights_bytes", INT64_C(6) * 124439808);
+    known_check(&estimate, "optimizer_bytes", INT64_C(8) * 124439808);
+    known_check(&estimate, "activations_bytes", 2793406464);
+    known_check(&estimate, "outputs_bytes", 1646821376);
+    known_check(&estimate, "total_bytes", 6680144384);
+    struct workload workload = workload_default(MODE_INFER);
+    workload.precision = PRECISION_FLOAT16;
+    workload.seq = 512;
+    estimate = estimate_of("vram-calculator", "Llama-2-7b", workload);
+    known_check(&estimate, "total_bytes", INT64_C(13644603648));
+    assert_false(
+        estimator_would_apply("vram-calculator", "gpt2", train(PRECISION_BFLOAT16, OPTIMIZER_ADAMW_FUSED), NULL));
+    assert_false(estimator_would_apply("vram-calculator", "gpt2", train(PRECISION_FLOAT32, OPTIMIZER_ADAM_8BIT), NULL));
+    assert_false(estimator_would_apply("vram-calculator", "gpt2", workload_default(MODE_GENERATE), NULL));
+    workload = train(PRECISION_FLOAT32, OPTIMIZER_ADAMW_FUSED);
+    workload.checkpointing = true;
+    assert_false(estimator_would_apply("vram-calculator", "gpt2", workload, NULL));
+}
+
 static void test_llama_factory(void **state)
 {
     static const struct {
@@ -318,6 +368,7 @@ int main(void)
         cmocka_unit_test(test_llm_c_recomputation),
         cmocka_unit_test(test_can_it_run),
         cmocka_unit_test(test_llama_factory),
+        cmocka_unit_test(test_vram_calculator),
         cmocka_unit_test(test_weights_fifth),
         cmocka_unit_test(test_hf_mem),
         cmocka_unit_test(test_hf_mem_of_a_file),
