@@ -107,7 +107,9 @@ struct config {
     int64_t image, patch, channels, classes;
     int64_t depths[CONFIG_STAGES_MAXIMUM], widths[CONFIG_STAGES_MAXIMUM]; /* of the stages of a convolutional network */
     int64_t stem;
-    double layer_scale; /* what the scale of a layer starts at; <= 0: it has none */
+    int64_t group_width;  /* channels of a group of a convolution */
+    double squeeze_ratio; /* of a block's inputs to the channels that its squeeze-and-excitation has; 0: none */
+    double layer_scale;   /* what the scale of a layer starts at; <= 0: it has none */
     bool bottleneck;
     enum dtype dtype;              /* torch_dtype or dtype; float32 if absent */
     bool stored_in_fp8;            /* the published file is quantised; sizes are without that */

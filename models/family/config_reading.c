@@ -73,16 +73,35 @@ static void read_common(struct field_reader *reader, struct config *config)
                 config->architecture, sizeof config->architecture);
 }
 
-/* "bert, gpt2, ...": every word that a member of the table lists. */
-static void known_append(struct text *text, bool architectures)
+/* "bert, gpt2, ...": every model type. */
+static void types_append(struct text *text)
 {
     const char *separator = "";
     const struct family *family;
     for (int i = 0; (family = family_at(i)) != NULL; i++) {
-        const char *const *word = architectures ? family->architectures : family->model_types;
-        for (; word != NULL && *word != NULL; word++) {
-            text_format(text, "%s%s", separator, *word);
+        for (const char *const *type = family->model_types; type != NULL && *type != NULL; type++) {
+            text_format(text, "%s%s", separator, *type);
             separator = ", ";
+        }
+    }
+}
+
+/* "resnet*, vgg*, ...": every architecture up to its first digit, since whole names are too many for a message. */
+static void architectures_append(struct text *text)
+{
+    const char *separator = "";
+    const struct family *family;
+    for (int i = 0; (family = family_at(i)) != NULL; i++) {
+        const char *before = "";
+        size_t before_length = 0;
+        for (const char *const *name = family->architectures; name != NULL && *name != NULL; name++) {
+            size_t length = strcspn(*name, "0123456789");
+            if (length != before_length || strncmp(*name, before, length) != 0) {
+                text_format(text, "%s%.*s*", separator, (int)length, *name);
+                separator = ", ";
+            }
+            before = *name;
+            before_length = length;
         }
     }
 }
@@ -92,10 +111,10 @@ static void family_unknown(struct field_reader *reader, const struct config *con
     const char *value = timm ? config->architecture : config->model_type;
     struct text known = {0};
     if (!timm) {
-        known_append(&known, false);
+        types_append(&known);
         text_format(&known, ", and timm's \"architecture\" ");
     }
-    known_append(&known, true);
+    architectures_append(&known);
     if (!timm && value[0] != '\0') {
         text_format(&known, "; to read it as one of these, write its name after the model's: MODEL#llama");
     }

@@ -115,20 +115,6 @@ static void skeleton_convolution(struct skeleton_builder *builder, int parent, c
     builder_parameter(builder, "weight", (struct initial){.deviation = sqrt(2.0 / fan_out)}, 4, size);
 }
 
-static void skeleton_norm(struct skeleton_builder *builder, int parent, const char *name, int64_t channels,
-                          double scale)
-{
-    static const struct buffer_kind mean = {.dtype = DTYPE_FLOAT32, .persistent = true};
-    static const struct buffer_kind variance = {.dtype = DTYPE_FLOAT32, .persistent = true, .constant = 1};
-    static const struct buffer_kind batches = {.dtype = DTYPE_INT64, .persistent = true};
-    builder_module(builder, parent, name, "BatchNorm2d");
-    builder_vector(builder, "weight", (struct initial){.constant = scale}, channels);
-    builder_vector(builder, "bias", (struct initial){0}, channels);
-    builder_buffer(builder, "running_mean", &mean, 1, &channels);
-    builder_buffer(builder, "running_var", &variance, 1, &channels);
-    builder_buffer(builder, "num_batches_tracked", &batches, 0, NULL);
-}
-
 /* The modules of timm that do nothing in these networks: DropBlock, which is switched off, and anti-aliasing. */
 static void skeleton_idle(struct skeleton_builder *builder, int block, const char *name)
 {
@@ -141,24 +127,24 @@ static void skeleton_block(struct skeleton_builder *builder, int block, int64_t 
     if (builder->config->bottleneck) {
         int64_t inner = outputs / 4;
         skeleton_convolution(builder, block, "conv1", (struct convolution_shape){inner, inputs, 1});
-        skeleton_norm(builder, block, "bn1", inner, 1);
+        builder_batchnorm(builder, block, "bn1", "BatchNorm2d", (struct norm_start){inner, 1});
         builder_activation(builder, block, "act1");
         skeleton_convolution(builder, block, "conv2", (struct convolution_shape){inner, inner, 3});
-        skeleton_norm(builder, block, "bn2", inner, 1);
+        builder_batchnorm(builder, block, "bn2", "BatchNorm2d", (struct norm_start){inner, 1});
         skeleton_idle(builder, block, "drop_block");
         builder_activation(builder, block, "act2");
         skeleton_idle(builder, block, "aa");
         skeleton_convolution(builder, block, "conv3", (struct convolution_shape){outputs, inner, 1});
-        skeleton_norm(builder, block, "bn3", outputs, 0);
+        builder_batchnorm(builder, block, "bn3", "BatchNorm2d", (struct norm_start){outputs, 0});
         builder_activation(builder, block, "act3");
     } else {
         skeleton_convolution(builder, block, "conv1", (struct convolution_shape){outputs, inputs, 3});
-        skeleton_norm(builder, block, "bn1", outputs, 1);
+        builder_batchnorm(builder, block, "bn1", "BatchNorm2d", (struct norm_start){outputs, 1});
         skeleton_idle(builder, block, "drop_block");
         builder_activation(builder, block, "act1");
         skeleton_idle(builder, block, "aa");
         skeleton_convolution(builder, block, "conv2", (struct convolution_shape){outputs, outputs, 3});
-        skeleton_norm(builder, block, "bn2", outputs, 0);
+        builder_batchnorm(builder, block, "bn2", "BatchNorm2d", (struct norm_start){outputs, 0});
         builder_activation(builder, block, "act2");
     }
 }
@@ -173,7 +159,7 @@ static void skeleton_stage(struct skeleton_builder *builder, int parent, int sta
         if (i == 0 && (stage > 0 || inputs != outputs)) { /* the stride or the width changes: so must the shortcut */
             int shortcut = builder_module(builder, block, "downsample", "Sequential");
             skeleton_convolution(builder, shortcut, "0", (struct convolution_shape){outputs, inputs, 1});
-            skeleton_norm(builder, shortcut, "1", outputs, 1);
+            builder_batchnorm(builder, shortcut, "1", "BatchNorm2d", (struct norm_start){outputs, 1});
         }
         inputs = outputs;
     }
@@ -185,7 +171,7 @@ static void resnet_skeleton(struct skeleton_builder *builder, enum head head)
     const struct config *config = builder->config;
     int root = builder_module(builder, -1, "", "ResNet");
     skeleton_convolution(builder, root, "conv1", (struct convolution_shape){config->stem, config->channels, 7});
-    skeleton_norm(builder, root, "bn1", config->stem, 1);
+    builder_batchnorm(builder, root, "bn1", "BatchNorm2d", (struct norm_start){config->stem, 1});
     builder_activation(builder, root, "act1");
     builder_silent(builder, root, "maxpool", "MaxPool2d");
     int64_t inputs = config->stem;
@@ -216,20 +202,6 @@ static struct value *convolution(const struct forward *f, const char *path, stru
     return forward_convolution(f, path, a, (struct convolution_form){stride, padding, 1});
 }
 
-static struct value *batchnorm(const struct forward *f, const char *path, struct value *a)
-{
-    double epsilon = 1e-5, momentum = 0.1;
-    const char *outside = tape_module_open(f->tape, path);
-    struct module_visit visit = module_enter(f, path);
-    a = module_argument(f, visit, a);
-    struct value *out = tape_batchnorm(f->tape, a, part_value(f, path, "weight"), part_value(f, path, "bias"),
-                                       forward_tensor(f, "%s.running_mean", path), part_value(f, path, "running_var"),
-                                       epsilon, momentum);
-    out = module_leave(f, visit, out);
-    tape_module_close(f->tape, outside);
-    return out;
-}
-
 /* out = convN(a), out = bnN(out) of a block; the ReLU follows in place where it is asked for. What *out named goes as
  * soon as the convolution is there. */
 static void unit(const struct block_context *context, int number, struct value *a, struct value **out, int64_t stride,
@@ -240,7 +212,7 @@ static void unit(const struct block_context *context, int number, struct value *
     snprintf(path, sizeof path, "layer%d.%d.conv%d", context->stage + 1, context->index, number);
     value_rebind(f->tape, out, convolution(f, path, a, stride, padding));
     snprintf(path, sizeof path, "layer%d.%d.bn%d", context->stage + 1, context->index, number);
-    value_rebind(f->tape, out, batchnorm(f, path, *out));
+    value_rebind(f->tape, out, forward_batchnorm(f, path, *out));
     if (activate) {
         snprintf(path, sizeof path, "layer%d.%d.act%d", context->stage + 1, context->index, number);
         *out = forward_relu_in_place(f, path, *out);
@@ -262,7 +234,7 @@ static struct value *shortcut(const struct block_context *context, struct value 
     int frame = tape_frame_open(f->tape);
     struct value *out = convolution(f, path, input, stride, 0);
     snprintf(path, sizeof path, "layer%d.%d.downsample.1", context->stage + 1, context->index);
-    return module_leave(f, visit, tape_frame_close(f->tape, frame, batchnorm(f, path, out)));
+    return module_leave(f, visit, tape_frame_close(f->tape, frame, forward_batchnorm(f, path, out)));
 }
 
 static struct value *resnet_block(struct tape *tape, const void *context_bytes, struct value *input)
@@ -291,7 +263,7 @@ static struct value *resnet_block(struct tape *tape, const void *context_bytes, 
 static struct value *stem(const struct forward *f)
 {
     struct value *x = convolution(f, "conv1", f->images, 2, 3);
-    value_rebind(f->tape, &x, batchnorm(f, "bn1", x));
+    value_rebind(f->tape, &x, forward_batchnorm(f, "bn1", x));
     x = forward_relu_in_place(f, "act1", x);
     struct module_visit visit = module_enter(f, "maxpool");
     struct value *pooled = tape_max_pool(f->tape, module_argument(f, visit, x), 3, 2, 1);

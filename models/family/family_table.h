@@ -25,7 +25,8 @@
     X(qwen_moe)                                                                                                        \
     X(deepseek)                                                                                                        \
     X(gpt_neo)                                                                                                         \
-    X(timm_vit)
+    X(timm_vit)                                                                                                        \
+    X(regnet)
 
 #define FAMILY_DECLARE(name) extern const struct family family_##name;
 FAMILIES(FAMILY_DECLARE)

@@ -15,8 +15,14 @@ enum { NAME_BYTES = 256, NEAR_MAXIMUM = 5 };
 static const char *const hub_owners[] = {"google-bert/", "openai-community/", "distilbert/"};
 
 /* Endings that may be left out: the hub's format, and the recipe of timm's weights. */
-static const char *const endings[] = {
-    "-hf", ".a1_in1k", ".tv_in1k", ".fb_in1k", ".augreg_in21k_ft_in1k", ".augreg2_in21k_ft_in1k"};
+static const char *const endings[] = {"-hf",
+                                      ".a1_in1k",
+                                      ".tv_in1k",
+                                      ".fb_in1k",
+                                      ".tv2_in1k",
+                                      ".pycls_in1k",
+                                      ".augreg_in21k_ft_in1k",
+                                      ".augreg2_in21k_ft_in1k"};
 
 /* Looked up elsewhere, and equal to the twin in the sizes that were shown:
  *   Llama-3.1-8B-Instruct      its modules as printed in nlp_models/llama3/README.md of github.com/Retruth/deontic:

@@ -124,6 +124,7 @@ static const struct {
      "a ResNet of timm or torchvision, which assay builds from timm's config.json"},
     {{"features.0.weight", "features.2.weight"},
      "a VGG of timm or torchvision, which assay builds from timm's config.json"},
+    {{"s1.b1.conv1.conv.weight", "stem.conv.weight"}, "a RegNet of timm, which assay builds from timm's config.json"},
     {{"stages.0.blocks.0.conv_dw.weight", "stem.0.weight"}, "a ConvNeXt of timm, which assay does not build"},
     {{"blocks.0.attn.qkv.weight", "patch_embed.proj.weight"},
      "a vision transformer of timm, which assay builds from timm's config.json"},

@@ -101,6 +101,10 @@ struct convolution_form {
 };
 struct value *forward_convolution(const struct forward *forward, const char *prefix, struct value *a,
                                   struct convolution_form form);
+/* The batch norm that is the module with this path; and timm's BatchNormAct2d, which ends in "path.act", a ReLU in
+ * place. */
+struct value *forward_batchnorm(const struct forward *forward, const char *path, struct value *a);
+struct value *forward_batchnorm_relu(const struct forward *forward, const char *path, struct value *a);
 /* The module with this path is a ReLU in place. Takes over a. */
 struct value *forward_relu_in_place(const struct forward *forward, const char *path, struct value *a);
 /* The mean of each channel, [N, C]: timm's SelectAdaptivePool2d with this path. */

@@ -232,6 +232,21 @@ void builder_layernorm(struct skeleton_builder *builder, int parent, const char 
     builder_vector(builder, "bias", (struct initial){0}, builder->config->hidden);
 }
 
+int builder_batchnorm(struct skeleton_builder *builder, int parent, const char *name, const char *class_name,
+                      struct norm_start start)
+{
+    static const struct buffer_kind mean = {.dtype = DTYPE_FLOAT32, .persistent = true};
+    static const struct buffer_kind variance = {.dtype = DTYPE_FLOAT32, .persistent = true, .constant = 1};
+    static const struct buffer_kind batches = {.dtype = DTYPE_INT64, .persistent = true};
+    int module = builder_module(builder, parent, name, class_name);
+    builder_vector(builder, "weight", (struct initial){.constant = start.scale}, start.channels);
+    builder_vector(builder, "bias", (struct initial){0}, start.channels);
+    builder_buffer(builder, "running_mean", &mean, 1, &start.channels);
+    builder_buffer(builder, "running_var", &variance, 1, &start.channels);
+    builder_buffer(builder, "num_batches_tracked", &batches, 0, NULL);
+    return module;
+}
+
 void builder_global_pool(struct skeleton_builder *builder, int parent)
 {
     int pool = builder_module(builder, parent, "global_pool", "SelectAdaptivePool2d");

@@ -80,6 +80,14 @@ void builder_layernorm(struct skeleton_builder *builder, int parent, const char 
 void builder_rms_norm(struct skeleton_builder *builder, int parent, const char *name, const char *class_name,
                       int64_t size);
 
+/* A batch norm of so many channels, whose weights start at scale, with what it keeps of batches; index of it. */
+struct norm_start {
+    int64_t channels;
+    double scale;
+};
+int builder_batchnorm(struct skeleton_builder *builder, int parent, const char *name, const char *class_name,
+                      struct norm_start start);
+
 /* "global_pool" of timm: a mean of all pixels, flattened. */
 void builder_global_pool(struct skeleton_builder *builder, int parent);
 

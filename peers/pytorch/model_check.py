@@ -49,7 +49,7 @@ MODELS = ("tiny-bert", "tiny-gemma", "tiny-gemma2", "tiny-gemma3", "tiny-gpt-neo
           "tiny-vgg", "tiny-convnext", "tiny-roberta", "tiny-distilbert", "tiny-opt", "tiny-opt-projected", "tiny-bloom",
           "tiny-mixtral", "tiny-qwen2-moe", "tiny-qwen3-moe", "tiny-deepseek-v2", "tiny-deepseek-v3", "tiny-falcon",
           "tiny-falcon-grouped", "tiny-falcon-alibi", "tiny-t5", "tiny-gpt-neo",
-          "tiny-timm-vit")
+          "tiny-timm-vit", "tiny-regnet")
 HEADS = {"roberta": transformers.RobertaForMaskedLM, "distilbert": transformers.DistilBertForMaskedLM,
          "opt": transformers.OPTForCausalLM, "falcon": transformers.FalconForCausalLM, "bloom": transformers.BloomForCausalLM,
          "bert": transformers.BertForMaskedLM, "gemma": transformers.GemmaForCausalLM,

@@ -85,7 +85,7 @@ FAMILIES = {
     "convnext": ("convnext", ConvNextForImageClassification, ConvNextModel, ConvNextConfig),
     "xlm-roberta": ("bert", XLMRobertaForMaskedLM, XLMRobertaModel, XLMRobertaConfig),
 }
-CLASSIFIERS = ("resnet", "vgg", "timm_vit")  # images in, logits out, no loss of their own
+CLASSIFIERS = ("resnet", "vgg", "timm_vit", "regnet")  # images in, logits out, no loss of their own
 IMAGES = ("vit", "convnext", *CLASSIFIERS)
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 CATALOGUE = os.path.join(FOLDER, "..", "..", "models", "catalogue")
@@ -101,19 +101,21 @@ def configured(path):
     if "architecture" not in raw:
         family, with_head, bare, config_class = FAMILIES[raw["model_type"]]
         return family, with_head, bare, config_class.from_json_file(path)
-    family = "timm_vit" if raw["architecture"].startswith(("vit_", "deit_")) else raw["architecture"].rstrip("0123456789")
+    architecture = raw["architecture"]
+    family = ("timm_vit" if architecture.startswith(("vit_", "deit_")) else
+              "regnet" if architecture.startswith("regnet") else architecture.rstrip("0123456789"))
     if family not in CLASSIFIERS:
-        raise KeyError(raw["architecture"])
+        raise KeyError(architecture)
 
     def make():
         if family == "resnet" and "model_args" not in raw:
-            return getattr(torchvision.models, raw["architecture"])(num_classes=raw["num_classes"])
+            return getattr(torchvision.models, architecture)(num_classes=raw["num_classes"])
         import timm  # here alone: other models do without it
         arguments = {key: tuple(value) if isinstance(value, list) else value
                      for key, value in raw.get("model_args", {}).items()}
         if "cfg" in arguments:  # an argument of the class that create_model does not pass on
             return timm.models.vgg.VGG(num_classes=raw["num_classes"], **arguments)
-        return timm.create_model(raw["architecture"], num_classes=raw["num_classes"], **arguments)
+        return timm.create_model(architecture, num_classes=raw["num_classes"], **arguments)
     return family, make, None, {"image_size": raw["pretrained_cfg"]["input_size"][-1], "num_labels": raw["num_classes"]}
 
 

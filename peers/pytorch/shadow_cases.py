@@ -484,6 +484,23 @@ def timm_vit_cases():
     return out
 
 
+def regnet_cases():
+    """RegNets of timm: grouped convolutions, squeeze-and-excitation, the last ReLU of a block not in place."""
+    out = []
+    for precision in ("float32", "bfloat16", "amp-bfloat16"):
+        optimizer = optimizer_for(precision)
+        for model, batch in (("tiny-regnet", 2), ("timm/regnety_004.tv2_in1k", 8), ("timm/regnetx_004.pycls_in1k", 8),
+                             ("timm/regnety_032.tv2_in1k", 1)):
+            tiny = model == "tiny-regnet"
+            out.append(case_of(model, "train", precision, batch, None, "sdpa", optimizer, events=tiny))
+            out.append(case_of(model, "infer", precision, batch, None, "sdpa", events=tiny))
+        out.append(case_of("timm/regnety_016.tv2_in1k", "train", precision, 4, None, "sdpa", "sgd-momentum"))
+        if precision != "amp-bfloat16":  # timm's own checkpoint() does not know how the shadow casts
+            for model in ("timm/regnety_004.tv2_in1k", "timm/regnetx_016.tv2_in1k"):
+                out.append(case_of(model, "train", precision, 8, None, "sdpa", optimizer, checkpointing=True))
+    return out
+
+
 def has_form(case):
     """BLOOM's class has the eager form alone."""
     return "bloom" not in case["model"] or case["attention"] == "eager"
@@ -494,4 +511,4 @@ def cases():
             adapter_cases() + quantized_cases() + fused_loss_cases() + decoder_cases() + decoder_generate_cases() +
             encoder_cases() + list(filter(has_form, learned_position_cases())) + expert_cases(*EXPERTS) +
             latent_cases() + expert_generate_cases() + encoder_decoder_cases() + falcon_cases() +
-            gpt_neo_cases() + timm_vit_cases())
+            gpt_neo_cases() + timm_vit_cases() + regnet_cases())

@@ -105,6 +105,13 @@ OPTIONS = [(name, key, ACTIVATIONS) for key, names in {
     ("tiny-phi3", "resid_pdrop", PROBABILITIES),
     ("tiny-qwen2-moe", "decoder_sparse_step", [1, 2]),
     ("tiny-qwen2-moe", "mlp_only_layers", [[], [0], [0, 1]]),
+    ("tiny-regnet", "model_args", [{"depth": 5, "w0": 16, "wa": 10.0, "wm": 1.6, "stem_width": 10, "se_ratio": 0.3},
+                                   {"depth": 9, "w0": 24, "wa": 9.5, "wm": 1.7, "group_size": 12, "se_ratio": 0},
+                                   {"in_chans": 1, "drop_rate": 0.1}]),
+    ("timm/regnety_004.tv2_in1k", "architecture",
+     [*(f"regnetx_{size}" for size in ("002", "004_tv", "006", "008", "032", "040", "064", "080", "120", "160", "320")),
+      *(f"regnety_{size}" for size in ("002", "006", "008", "008_tv", "040", "064", "080", "080_tv", "120", "160", "320",
+                                       "640", "1280", "2560"))]),
     ("tiny-resnet", "model_args", [{"layers": [1, 2, 1, 2]}, {"channels": [64, 64, 96, 128]}, {"in_chans": 1}]),
     ("tiny-t5", "dropout_rate", PROBABILITIES),
     ("tiny-vit", "hidden_dropout_prob", PROBABILITIES),
@@ -248,7 +255,7 @@ def compare_option(program, folder, name, key, values):
         raw = json.loads((CATALOGUE / name / "config.json").read_text())
         raw[key] = value
         place = pathlib.Path(folder) / f"{name}-{key}-{number}"
-        place.mkdir()
+        place.mkdir(parents=True)
         (place / "config.json").write_text(json.dumps(raw))
         for head in ("bare", "lm"):
             found, _ = differences_of(program, str(place), head)

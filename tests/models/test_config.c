@@ -258,6 +258,16 @@ static const struct {
      ":1:57: channels: element 3 is not a whole number from 1 to 1099511627776; write one"},
     {"{\"architecture\": \"resnet18\", \"model_args\": {\"cardinality\": 32}}",
      ":1:60: cardinality: it is not modelled in model_args; known are layers, channels, in_chans"},
+    {"{\"architecture\": \"regnetz_040\"}",
+     ":1:18: architecture: 'regnetz_040' is not modelled: its blocks widen inside and have no shortcut where the width "
+     "changes; take a regnetx_ or regnety_"},
+    {"{\"architecture\": \"regnety_004\", \"model_args\": {\"w0\": 17}}",
+     ":1:54: w0: 17 is not a multiple of 8; write one"},
+    {"{\"architecture\": \"regnety_004\", \"model_args\": {\"wm\": 1.1}}",
+     ":1:47: model_args: depth, w0, wa and wm make more stages, and the class takes 4; write others"},
+    {"{\"architecture\": \"regnety_004\", \"model_args\": {\"drop_path_rate\": 0.1}}",
+     ":1:66: drop_path_rate: it is not modelled in model_args; known are depth, w0, wa, wm, group_size, se_ratio, "
+     "stem_width, in_chans, drop_rate"},
     {"{\"architecture\": \"resnet18\", \"pretrained_cfg\": {\"input_size\": [3, 224, 192]}}",
      ":1:63: pretrained_cfg.input_size: it is not [channels, side, side]; write three whole numbers, for example [3, "
      "224, "
@@ -279,7 +289,8 @@ static void test_wrong_values(void **state)
     }
 }
 
-/* What is not known is told with all that is: every type of transformers, or every architecture of timm, or both. */
+/* What is not known is told with all that is: every type of transformers, or the beginnings of all architectures of
+ * timm, or both; and the message is whole. */
 static void test_unknown_types(void **state)
 {
     static const struct {
@@ -296,6 +307,7 @@ static void test_unknown_types(void **state)
         struct status error = {0};
         assert_int_equal(text_read(rows[i].text, &config, &error), STATUS_INVALID);
         const char *message = STATUS_SAID(&error) + strlen(scratch_file_path);
+        assert_null(strstr(message, "..."));
         assert_memory_equal(message, rows[i].message, strlen(rows[i].message));
         const struct family *family;
         for (int k = 0; (family = family_at(k)) != NULL; k++) {
@@ -304,7 +316,9 @@ static void test_unknown_types(void **state)
                 assert_non_null(strstr(message, *type));
             }
             for (; architecture != NULL && *architecture != NULL; architecture++) {
-                assert_non_null(strstr(message, *architecture));
+                char kind[64]; /* "resnet*" */
+                snprintf(kind, sizeof kind, "%.*s*", (int)strcspn(*architecture, "0123456789"), *architecture);
+                assert_non_null(strstr(message, kind));
             }
         }
     }

@@ -31,6 +31,7 @@ static const char *const seeds[] = {
     "models/catalogue/tiny-resnet/config.json",      "models/catalogue/tiny-vgg/config.json",
     "models/catalogue/tiny-timm-vit/config.json",    "models/catalogue/tiny-gpt-neo/config.json",
     "models/catalogue/tiny-t5/config.json",          "models/catalogue/tiny-convnext/config.json",
+    "models/catalogue/tiny-regnet/config.json",
 };
 
 static uint32_t random_next(uint32_t *random)

@@ -319,6 +319,8 @@ static void networks_of_others_are_named(void **state)
     } rows[] = {
         {{"layer1.0.conv1.weight", "bn1.weight"},
          "by layer1.0.conv1.weight it is a ResNet of timm or torchvision, which assay builds from timm's config.json"},
+        {{"s1.b1.conv1.conv.weight", "stem.conv.weight"},
+         "it is a RegNet of timm, which assay builds from timm's config.json"},
         {{"stem.0.weight", "stages.0.blocks.0.conv_dw.weight"}, "it is a ConvNeXt of timm, which assay does not build"},
         {{"blocks.0.attn.qkv.weight", "patch_embed.proj.weight"},
          "it is a vision transformer of timm, which assay builds from timm's config.json"},

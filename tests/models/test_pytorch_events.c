@@ -374,6 +374,20 @@ static void a_timm_vit_is_pytorchs(void **state)
     }
 }
 
+/* Squeeze-and-excitation, and a ReLU at the end of a block that is not in place. */
+static void a_regnet_is_pytorchs(void **state)
+{
+    (void)state;
+    static const enum precision precisions[] = {PRECISION_FLOAT32, PRECISION_BFLOAT16, PRECISION_AMP_BFLOAT16};
+    for (int i = 0; i < 3; i++) {
+        struct workload workload = workload_default(MODE_INFER);
+        workload.batch = 2;
+        workload.seq = 0;
+        workload.precision = precisions[i];
+        workload_check_from("tiny-regnet", &workload, "", STAGE_FORWARD);
+    }
+}
+
 /* No log-sum-exp, since no gradient is wanted; position ids made of two tensors, and the question whether rows are
  * packed sequences; under autocast a concatenation that casts nothing (ViT). */
 static void inference_is_pytorchs(void **state)
@@ -448,6 +462,7 @@ int main(void)
                                        cmocka_unit_test(images_are_pytorchs),
                                        cmocka_unit_test(gpt_neo_is_pytorchs),
                                        cmocka_unit_test(a_timm_vit_is_pytorchs),
+                                       cmocka_unit_test(a_regnet_is_pytorchs),
                                        cmocka_unit_test(inference_is_pytorchs),
                                        cmocka_unit_test(padded_batches_are_pytorchs),
                                        cmocka_unit_test(the_fused_loss_is_ligers),

@@ -174,6 +174,8 @@ int main(void)
         {"tape_and_gpt_neo_agree", LIST_PATH "-gpt-neo.jsonl", 34},
         /* timm's ViT and DeiT: one projection whose parts are unbound */
         {"tape_and_timm_vits_agree", LIST_PATH "-timm-vit.jsonl", 40},
+        /* timm's RegNet: grouped convolutions, squeeze-and-excitation */
+        {"tape_and_regnets_agree", LIST_PATH "-regnet.jsonl", 31},
         /* Liger-Kernel's own cross entropy in the place of PyTorch's */
         {"tape_and_liger_agree", LIST_PATH "-liger-0.8.5.jsonl", 60},
     };

@@ -119,6 +119,12 @@ static const struct {
     {"timm/resnet50.a1_in1k", HEAD_BARE, 25557032, 212904},
     {"timm/resnet101.a1_in1k", HEAD_LM, 44549160, 8 * 52672 + 8 * 104},
     {"timm/resnet152.a1_in1k", HEAD_LM, 60192808, 8 * 75712 + 8 * 155},
+    /* 4.34 M, 5.16 M, 11.20 M and 19.44 M: torchvision's tables and the model cards */
+    {"timm/regnety_004.tv2_in1k", HEAD_LM, 4344144, 109032},
+    {"timm/regnetx_004.pycls_in1k", HEAD_LM, 5157512, 147256},
+    {"timm/regnety_016.tv2_in1k", HEAD_BARE, 11202430, 211376},
+    {"timm/regnety_032.tv2_in1k", HEAD_LM, 19436338, 265184},
+    {"timm/regnetx_016.tv2_in1k", HEAD_LM, 9190136, 174488},
     {"google-t5/t5-small", HEAD_LM, 60506624, 0},
     {"google-t5/t5-large", HEAD_LM, 737668096, 0},
     {"google-t5/t5-3b", HEAD_LM, 2851598336, 0},

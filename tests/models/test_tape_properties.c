@@ -12,9 +12,9 @@
 #include "models/find/catalogue.h"
 #include "models/workload/workload_tape.h"
 
-static const char *const tiny[] = {"tiny-bert",  "tiny-gpt2",     "tiny-llama",   "tiny-mistral",
-                                   "tiny-qwen2", "tiny-vit",      "tiny-resnet",  "tiny-resnet-bottleneck",
-                                   "tiny-vgg",   "tiny-convnext", "tiny-timm-vit"};
+static const char *const tiny[] = {"tiny-bert",  "tiny-gpt2",     "tiny-llama",    "tiny-mistral",
+                                   "tiny-qwen2", "tiny-vit",      "tiny-resnet",   "tiny-resnet-bottleneck",
+                                   "tiny-vgg",   "tiny-convnext", "tiny-timm-vit", "tiny-regnet"};
 static const char *const large[] = {"bert-large-uncased",
                                     "gpt2-xl",
                                     "meta-llama/Llama-2-70b-hf",
@@ -123,7 +123,7 @@ static bool can_do(const char *model, enum mode mode)
 static bool is_of_images(const char *model)
 {
     return strstr(model, "vit") != NULL || strstr(model, "resnet") != NULL || strstr(model, "vgg") != NULL ||
-           strstr(model, "convnext") != NULL;
+           strstr(model, "convnext") != NULL || strstr(model, "regnet") != NULL;
 }
 
 static bool can_recompute(const char *model)
