@@ -2,11 +2,12 @@
 """Losses and gradient norms of tiny models with weights that anybody can recompute, as JSON.
 
     python3 peers/pytorch/tiny_losses.py > peers/pytorch/tiny_losses.json
+    python3 peers/pytorch/tiny_losses.py tiny-regnet > peers/pytorch/tiny_losses_regnet.json
 
 Weights, in the order of named_parameters() (a tied tensor counts once, under its first name); i is the parameter's
 place in that order, k the place of an element in it, row-major:
     w(i, k) = 0.02 * sin(0.37 * k.double() + 1.3 * i);  1 + w(i, k) for the weights of layer, RMS and batch norms.
-ResNet's weights of more than one dimension have no pattern instead, because sinusoids leave its convolutions with
+The weights of more than one dimension of ResNet and RegNet have no pattern instead, because sinusoids leave its convolutions with
 outputs so flat that batch normalisation magnifies rounding errors (loss and gradients then differ in the first digit):
     w(i, k) = 0.1 * (mix((k + 1000003 * i) mod 2^32) / 2^32 - 0.5);  pixel[k] = 2 * (mix(k) / 2^32 - 0.5)
 with mix(x), MurmurHash3's 32-bit finalizer: x ^= x >> 16; x *= 0x85ebca6b; x ^= x >> 13; x *= 0xc2b2ae35; x ^= x >> 16.
@@ -24,10 +25,11 @@ import timm
 import torch
 import transformers
 
-from peer_models import MODELS, TINY_FOLDER
+from peer_models import MODELS, TINY_FOLDER, model_row
 
 BATCH, SEQ = 2, 8
 TEXT = ("bert", "gpt2", "llama", "llama-gqa", "qwen2")
+CONVOLUTIONS = {"resnet18": 64, "tiny-regnet": 32}  # the side of the images
 
 
 def mix(x):
@@ -62,6 +64,8 @@ def build(name):
         with open(os.path.join(TINY_FOLDER, name, "config.json")) as source:
             config = json.load(source)
         return timm.create_model(config["architecture"], pretrained=False, num_classes=config["num_classes"])
+    if name in CONVOLUTIONS:
+        return model_row(name)[1]()
     _, kind, _, config = MODELS["tiny/" + name]
     config.use_cache = False
     return kind._from_config(config, attn_implementation="eager")
@@ -72,11 +76,12 @@ def loss_of(name, model, dtype):
         count = BATCH * SEQ
         ids = ((7 * torch.arange(count) + 3) % model.config.vocab_size).view(BATCH, SEQ)
         return model(input_ids=ids, labels=ids).loss
-    size, classes = (64, 10) if name == "resnet18" else (model.config.image_size, model.config.num_labels)
+    convolutes = name in CONVOLUTIONS
+    size, classes = (CONVOLUTIONS[name], 10) if convolutes else (model.config.image_size, model.config.num_labels)
     k = torch.arange(BATCH * 3 * size * size)
-    pixels = 2 * mix(k) if name == "resnet18" else torch.sin(0.01 * k.double())
+    pixels = 2 * mix(k) if convolutes else torch.sin(0.01 * k.double())
     pixels, labels = pixels.to(dtype).view(BATCH, 3, size, size), torch.arange(BATCH) % classes
-    if name == "resnet18":
+    if convolutes:
         return torch.nn.functional.cross_entropy(model(pixels), labels)
     return model(pixel_values=pixels, labels=labels).loss
 
@@ -86,7 +91,7 @@ def measure(name):
     losses, gradients = {}, {}
     for dtype in (torch.float64, torch.float32):
         model = build(name).to(dtype).train()
-        fill(model, patternless=name == "resnet18")
+        fill(model, patternless=name in CONVOLUTIONS)
         loss = loss_of(name, model, dtype)
         loss.backward()
         losses[dtype] = loss.item()
@@ -99,7 +104,7 @@ def measure(name):
 def main():
     torch.set_num_threads(1)
     head = {"torch": torch.__version__, "transformers": transformers.__version__, "timm": timm.__version__}
-    rows = [measure(name) for name in (*TEXT, "vit", "resnet18")]
+    rows = [measure(name) for name in sys.argv[1:] or (*TEXT, "vit", "resnet18")]
     json.dump({"versions": head, "models": rows}, sys.stdout, indent=1)
     print()
 

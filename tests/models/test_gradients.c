@@ -145,6 +145,16 @@ static void losses_and_gradients_are_those_of_pytorch(void **state)
     json_release(liger);
 }
 
+/* The loss of a RegNet bends too much between the kinks of its rectifiers for a difference to tell its slope. */
+static void regnet_is_pytorchs(void **state)
+{
+    (void)state;
+    struct json *document = reference_read("peers/pytorch/tiny_losses_regnet.json");
+    torch_check("tiny-regnet", "host", ATTENTION_SDPA, LOSS_COMPOSED, document);
+    torch_check("tiny-regnet", "sm_90", ATTENTION_SDPA, LOSS_COMPOSED, document);
+    json_release(document);
+}
+
 /* -- against finite differences */
 
 static double loss_along(struct tape_machine *machine, const char *path, const float *direction, double step)
@@ -349,6 +359,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(losses_and_gradients_are_those_of_pytorch),
+        cmocka_unit_test(regnet_is_pytorchs),
         cmocka_unit_test(gradients_are_those_of_finite_differences),
         cmocka_unit_test(ten_steps_of_adam_lower_the_loss),
         cmocka_unit_test(momentum_lowers_the_loss),
