@@ -141,7 +141,7 @@ static enum status_code device_read(struct batch_command *command, struct status
         return status_set(error, STATUS_INVALID, "batch: --memory and --device %s are two bounds; leave one out",
                           command->spec);
     }
-    if (memory_bytes > 0 && spec.kind != DEVICE_KIND_HOST && spec.kind != DEVICE_KIND_META) {
+    if (memory_bytes > 0 && !device_kind_takes_bound(spec.kind)) {
         return status_set(error, STATUS_INVALID,
                           "batch: --memory bounds host or meta, and a GPU has the memory it has; leave it out, or add "
                           "--device host");
@@ -153,8 +153,7 @@ static enum status_code device_read(struct batch_command *command, struct status
                           "meta:mem=SIZE");
     }
     if (memory_bytes > 0) {
-        snprintf(command->spec, sizeof command->spec, "%s:mem=%" PRId64 "B",
-                 spec.kind == DEVICE_KIND_HOST ? "host" : "meta", memory_bytes);
+        snprintf(command->spec, sizeof command->spec, "%s:mem=%" PRId64 "B", device_kind_word(spec.kind), memory_bytes);
     }
     return STATUS_OK;
 }

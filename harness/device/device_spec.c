@@ -46,36 +46,62 @@ static enum status_code cuda_index_parse(const char *text, const char *digits, i
     return STATUS_OK;
 }
 
+static const struct kind_words {
+    const char *word, *spoken;
+    enum device_option option;
+} kinds[] = {
+#define KIND_WORDS(name, word, spoken, option) [DEVICE_KIND_##name] = {#word, spoken, option},
+    DEVICE_KIND_TABLE(KIND_WORDS)
+#undef KIND_WORDS
+};
+
+const char *device_kind_word(enum device_kind kind)
+{
+    return kinds[kind].word;
+}
+
+bool device_kind_takes_bound(enum device_kind kind)
+{
+    return kinds[kind].option == DEVICE_OPTION_MEMORY;
+}
+
+static bool word_is(const char *word, const char *text, size_t length)
+{
+    return word != NULL && strlen(word) == length && strncasecmp(word, text, length) == 0;
+}
+
+/* options: what follows the ':'. said: the word that was written, as the table spells it. */
+static enum status_code option_parse(const char *text, const char *said, const char *options, struct device_spec *spec,
+                                     struct status *error)
+{
+    switch (kinds[spec->kind].option) {
+    case DEVICE_OPTION_MEMORY:
+        return memory_parse(text, said, options, &spec->memory_bytes, error);
+    case DEVICE_OPTION_INDEX:
+        return cuda_index_parse(text, options, &spec->index, error);
+    case DEVICE_OPTION_NONE:
+        break;
+    }
+    return status_set(error, STATUS_INVALID, "device '%s': %s takes no options; write %s", text, said, said);
+}
+
 enum status_code device_spec_parse(const char *text, struct device_spec *spec, struct status *error)
 {
-    static const struct {
-        const char *name;
-        enum device_kind kind;
-    } kinds[] = {{"auto", DEVICE_KIND_AUTO}, {"meta", DEVICE_KIND_META}, {"host", DEVICE_KIND_HOST},
-                 {"cuda", DEVICE_KIND_CUDA}, {"cpu", DEVICE_KIND_HOST},  {"gpu", DEVICE_KIND_CUDA}};
     struct device_spec parsed = {0};
+    const char *said = NULL;
     size_t length = strcspn(text, ":");
-    size_t row = 0;
-    while (row < sizeof kinds / sizeof kinds[0] &&
-           (strlen(kinds[row].name) != length || strncasecmp(kinds[row].name, text, length) != 0)) {
-        row++;
+    for (int kind = 0; kind < DEVICE_KIND_COUNT && said == NULL; kind++) {
+        parsed.kind = (enum device_kind)kind;
+        said = word_is(kinds[kind].word, text, length)     ? kinds[kind].word
+               : word_is(kinds[kind].spoken, text, length) ? kinds[kind].spoken
+                                                           : NULL;
     }
-    if (row == sizeof kinds / sizeof kinds[0]) {
+    if (said == NULL) {
         return status_set(error, STATUS_INVALID,
                           "device '%s' is not known; write auto, meta, host, host:mem=SIZE, cuda or cuda:N", text);
     }
-    parsed.kind = kinds[row].kind;
     if (text[length] == ':') {
-        const char *options = text + length + 1;
-        enum status_code code = STATUS_OK;
-        if (parsed.kind == DEVICE_KIND_HOST || parsed.kind == DEVICE_KIND_META) {
-            code = memory_parse(text, kinds[row].name, options, &parsed.memory_bytes, error);
-        } else if (parsed.kind == DEVICE_KIND_CUDA) {
-            code = cuda_index_parse(text, options, &parsed.index, error);
-        } else {
-            code = status_set(error, STATUS_INVALID, "device '%s': %s takes no options; write %s", text,
-                              kinds[row].name, kinds[row].name);
-        }
+        enum status_code code = option_parse(text, said, text + length + 1, &parsed, error);
         if (code != STATUS_OK) {
             return code;
         }
@@ -86,10 +112,6 @@ enum status_code device_spec_parse(const char *text, struct device_spec *spec, s
 
 enum status_code device_spec_words(const char *text, char words[DEVICE_SPEC_BYTES], struct status *error)
 {
-    static const char *const names[] = {[DEVICE_KIND_AUTO] = "auto",
-                                        [DEVICE_KIND_META] = "meta",
-                                        [DEVICE_KIND_HOST] = "host",
-                                        [DEVICE_KIND_CUDA] = "cuda"};
     struct device_spec spec;
     enum status_code code = device_spec_parse(text, &spec, error);
     if (code == STATUS_OK && strlen(text) >= DEVICE_SPEC_BYTES) {
@@ -97,7 +119,7 @@ enum status_code device_spec_words(const char *text, char words[DEVICE_SPEC_BYTE
                           DEVICE_SPEC_BYTES);
     }
     if (code == STATUS_OK) {
-        snprintf(words, DEVICE_SPEC_BYTES, "%s%s", names[spec.kind], text + strcspn(text, ":"));
+        snprintf(words, DEVICE_SPEC_BYTES, "%s%s", kinds[spec.kind].word, text + strcspn(text, ":"));
     }
     return code;
 }

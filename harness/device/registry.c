@@ -1,4 +1,4 @@
-/* The registry: the one place that knows which kinds of devices there are. */
+/* The registry: how each kind of DEVICE_KIND_TABLE is opened, and what is told of it before. */
 #include "harness/device/device.h"
 #include "harness/device/device_spec.h"
 #include "harness/device/host.h"
@@ -45,13 +45,13 @@ static enum status_code cuda_spec_identify(const struct device_spec *spec, struc
 
 /* Any reason for which the GPU does not open is a reason to take the host, except that it is there and full or broken.
  * The spec "auto" has index 0 and no bound. */
-static enum status_code best_spec_open(const struct device_spec *spec, struct device **device, struct status *error)
+static enum status_code auto_spec_open(const struct device_spec *spec, struct device **device, struct status *error)
 {
     enum status_code code = cuda_spec_open(spec, device, error);
     return code == STATUS_UNAVAILABLE ? host_spec_open(spec, device, error) : code;
 }
 
-static enum status_code best_spec_identify(const struct device_spec *spec, struct device_identity *identity,
+static enum status_code auto_spec_identify(const struct device_spec *spec, struct device_identity *identity,
                                            struct status *error)
 {
     enum status_code code = cuda_spec_identify(spec, identity, error);
@@ -63,10 +63,9 @@ static const struct kind_row {
     enum status_code (*identify)(const struct device_spec *spec, struct device_identity *identity,
                                  struct status *error);
 } kinds[] = {
-    [DEVICE_KIND_AUTO] = {best_spec_open, best_spec_identify},
-    [DEVICE_KIND_META] = {meta_spec_open, meta_spec_identify},
-    [DEVICE_KIND_HOST] = {host_spec_open, host_spec_identify},
-    [DEVICE_KIND_CUDA] = {cuda_spec_open, cuda_spec_identify},
+#define KIND_ROW(name, word, spoken, option) [DEVICE_KIND_##name] = {word##_spec_open, word##_spec_identify},
+    DEVICE_KIND_TABLE(KIND_ROW)
+#undef KIND_ROW
 };
 
 enum status_code device_open(const char *spec, struct device **device, struct status *error)

@@ -39,10 +39,9 @@ static enum status_code bounded_open(struct measuring *measuring, struct status 
     enum status_code code = device_spec_parse(measuring->spec, &spec, error);
     if (code == STATUS_OK && spec.memory_bytes > 0 && !is_try) {
         measuring->memory_bytes = spec.memory_bytes;
-    } else if (code == STATUS_OK && memory_bytes > 0 &&
-               (spec.kind == DEVICE_KIND_HOST || spec.kind == DEVICE_KIND_META)) {
-        snprintf(measuring->spec, sizeof measuring->spec, "%s:mem=%" PRId64 "B",
-                 spec.kind == DEVICE_KIND_HOST ? "host" : "meta", memory_bytes);
+    } else if (code == STATUS_OK && memory_bytes > 0 && device_kind_takes_bound(spec.kind)) {
+        snprintf(measuring->spec, sizeof measuring->spec, "%s:mem=%" PRId64 "B", device_kind_word(spec.kind),
+                 memory_bytes);
     }
     if (code == STATUS_OK) {
         code = device_open(measuring->spec, &measuring->device, error);

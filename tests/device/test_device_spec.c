@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -49,6 +51,27 @@ static void what_people_call_devices_becomes_what_records_keep(void **state)
         char words[DEVICE_SPEC_BYTES];
         assert_int_equal(device_spec_words(rows[i][0], words, NULL), STATUS_OK);
         assert_string_equal(words, rows[i][1]);
+    }
+}
+
+/* Whatever the register has is read back, takes a bound if it says so, and is named to those who write another word. */
+static void every_kind_of_the_register_is_read_and_named(void **state)
+{
+    (void)state;
+    struct status error = {0};
+    assert_int_equal(device_spec_parse("abacus", &(struct device_spec){0}, &error), STATUS_INVALID);
+    for (int kind = 0; kind < DEVICE_KIND_COUNT; kind++) {
+        const char *word = device_kind_word((enum device_kind)kind);
+        char bounded[DEVICE_SPEC_BYTES];
+        struct device_spec spec = {0};
+        assert_int_equal(device_spec_parse(word, &spec, NULL), STATUS_OK);
+        assert_int_equal(spec.kind, kind);
+        snprintf(bounded, sizeof bounded, "%s:mem=1MiB", word);
+        assert_int_equal(device_spec_parse(bounded, &spec, NULL) == STATUS_OK,
+                         device_kind_takes_bound((enum device_kind)kind));
+        if (strstr(error.text, word) == NULL) {
+            fail_msg("'%s' does not name %s", error.text, word);
+        }
     }
 }
 
@@ -108,6 +131,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_form_is_read),
         cmocka_unit_test(what_people_call_devices_becomes_what_records_keep),
+        cmocka_unit_test(every_kind_of_the_register_is_read_and_named),
         cmocka_unit_test(everything_else_is_refused_with_the_remedy),
         cmocka_unit_test(a_wrong_size_says_where_it_stands),
     };
