@@ -41,7 +41,7 @@ struct finding {
     /* Of the stored tensor; MISSING: its path in the model, or the name that a file with other parts of it would give
      * the first part that it has not; TOTAL: "total_size". */
     const char *name;
-    int64_t more_count; /* MISSING, if it is a part: of that many more parts of its tensor it is true too */
+    int64_t more_count;                     /* MISSING, of a part: so many more parts of its tensor are missing too */
     const struct checkpoint_tensor *stored; /* NULL: MISSING and TOTAL */
     /* What the model has; rank -1: EXTRA and TOTAL. dtype: that of the configuration */
     int rank;

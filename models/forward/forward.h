@@ -11,7 +11,7 @@
 #include "models/forward/key_value_cache.h"
 #include "models/skeleton/skeleton.h"
 
-/* Results without a graph of which a pass wants gradients all the same: they last as long as its graph. */
+/* Results that have no graph, but whose gradients a pass wants all the same. They last as long as the pass's graph. */
 struct forward_leaves {
     struct value *values[3];
     int count;
@@ -47,8 +47,8 @@ struct forward {
 /* tape_leaf_begin, noted. */
 void forward_leaf_begin(const struct forward *forward, struct value *value);
 
-/* The parameter or buffer with that path; one that is quantised as a whole in bfloat16, a temporary of the open frame.
- * A path that the skeleton lacks is an error of the tape. */
+/* The parameter or buffer with that path. If it is quantised, the result is all of it in bfloat16, a temporary of the
+ * open frame. A path that the skeleton lacks is an error of the tape. */
 __attribute__((format(printf, 2, 3))) struct value *forward_tensor(const struct forward *forward, const char *format,
                                                                    ...);
 /* Like forward_tensor, but NULL if the model has no such tensor. */
@@ -73,9 +73,9 @@ static inline void value_rebind(struct tape *tape, struct value **name, struct v
     *name = next;
 }
 
-/* The word embedding of the ids, times "prefix.embed_scale" if the model has that. If a frozen model is
- * checkpointed its output is asked for a gradient, as gradient_checkpointing_enable does (enable_input_require_grads);
- * without adapters it has one anyway. */
+/* The word embedding of the ids, times "prefix.embed_scale" if the model has that. If a frozen model
+ * recomputes its blocks, the output is asked for a gradient, as gradient_checkpointing_enable does
+ * (enable_input_require_grads); without adapters it has one anyway. */
 struct value *forward_words(const struct forward *forward, const char *prefix, int64_t padding_id);
 
 /* A layer with "prefix.weight" and, if the model has it, "prefix.bias". */
@@ -84,7 +84,7 @@ struct value *forward_linear_t(const struct forward *forward, const char *prefix
 /* FalconLinear: a @ weight.T and the sum with the bias are two operations; one that is quantised is a linear layer. */
 struct value *forward_linear_apart(const struct forward *forward, const char *prefix, struct value *a);
 struct value *forward_layernorm(const struct forward *forward, const char *prefix, struct value *a);
-/* weight * (x * rsqrt(mean(x^2) + epsilon)), in float32 up to the weight: Llama's. Where config->shifted_norms the
+/* weight * (x * rsqrt(mean(x^2) + epsilon)), in float32 up to the weight: Llama's. If config->shifted_norms, the
  * factor is 1 + weight, and all of it is in float32. */
 struct value *forward_rms_norm(const struct forward *forward, const char *prefix, struct value *a);
 /* The same with another epsilon than that of the configuration. */
@@ -110,12 +110,12 @@ struct value *forward_relu_in_place(const struct forward *forward, const char *p
 /* The mean of each channel, [N, C]: timm's SelectAdaptivePool2d with this path. */
 struct value *forward_global_pool(const struct forward *forward, const char *path, struct value *a);
 
-/* One layer of a stack: where its tensors are, and what all layers read besides the hidden state. It is copied into a
- * checkpoint; what a family does not have is NULL. */
+/* One layer of a stack: where its tensors are, and what all layers read besides the hidden state. It is copied into the
+ * context of a block that is recomputed. What a family does not have is NULL. */
 struct forward_layer {
     const struct forward *forward;
     struct value *mask, *cosine, *sine;
-    struct value *positions; /* nothing but an argument: it goes along where a part runs elsewhere */
+    struct value *positions; /* an argument that no layer reads; it is moved along if a part runs elsewhere */
     struct value *alibi;     /* biases by distance */
     struct value **last;     /* see decoder_weights_return */
     int64_t index;
@@ -159,7 +159,7 @@ struct value *forward_attention(const struct forward *forward, const struct atte
 void forward_packing_ask(const struct forward *forward, struct value *like);
 
 /* The mask that attention is given, made as transformers makes it (forward_mask.c), or NULL: bool [B, 1, S, S] with
- * sdpa on a padded batch; in the dtype of like [B, S, h] with eager where anything is masked, with native on a padded
+ * sdpa on a padded batch; in the dtype of like [B, S, h] with eager if anything is masked, with native on a padded
  * batch. causal, unpadded: [B, 1, S, T], T being S and what is cached. */
 struct value *forward_mask(const struct forward *forward, struct value *like, bool causal);
 
@@ -173,11 +173,11 @@ struct value *forward_window_mask(const struct forward *forward, struct value *l
 
 /* A tensor that the real code makes on its way and reads at once: it is taken and not written. */
 struct value *tensor_passing(struct tape *tape, enum dtype dtype, int rank, const int64_t *size);
-/* Such a one of cumsum() over booleans or int32: the kernel for CUDA reads a copy of them as int64, which no device
- * without data shows. */
+/* The same for the result of cumsum() over booleans or int32. Its CUDA kernel reads a copy of them as int64, which is
+ * made here too; a device without data does not show it. */
 struct value *running_sum_passing(struct tape *tape, int rank, const int64_t *size);
 
-/* Keys and values of the new tokens become those of all if the model generates. Takes them over then. */
+/* If the model generates, keys and values of the new tokens become those of all tokens, and are taken over. */
 void layer_cache(const struct forward_layer *layer, struct value **keys, struct value **values);
 
 /* The positions of the tokens, i64 [1, S] counted from 0, or as the generation gives them. */
@@ -197,7 +197,7 @@ struct value *layer_activation(const struct forward_layer *layer, const char *na
 struct value *forward_dropout(const struct forward *forward, const char *path, struct value *a, double probability);
 struct value *layer_dropout(const struct forward_layer *layer, const char *name, struct value *a, double probability);
 
-/* Runs the block that is the module with this path, checkpointed if the workload asks for it. */
+/* Runs the block that is the module with this path; it is recomputed if the workload asks for that. */
 struct value *forward_block(const struct forward *forward, tape_block *block, const char *path, const void *context,
                             int context_bytes, struct value *const *held, int held_count, struct value *input);
 
