@@ -360,8 +360,7 @@ static void a_proof_is_left_open_with_a_note(void **state)
     const struct json *proof = json_get(case_at(scene, 0), "proof");
     assert_string_equal(text_at(case_at(scene, 0), "status"), "ok");
     assert_int_equal(json_kind(json_get(proof, "pass")), JSON_KIND_NULL);
-    assert_string_equal(text_at(proof, "note"),
-                        "the least memory is not looked for if a model lies in several places");
+    assert_string_equal(text_at(proof, "note"), "the least memory is not looked for if a model lies in several places");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scene_open, scene_close)
