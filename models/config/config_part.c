@@ -187,3 +187,25 @@ int64_t config_input_size(struct field_reader *reader)
     }
     return height;
 }
+
+bool config_arguments(const struct field_reader *reader, const char *const *known, const char *known_text,
+                      struct field_reader *inner)
+{
+    const struct json *arguments = field_member(reader, "model_args");
+    if (json_kind(arguments) == JSON_KIND_NULL) {
+        return false;
+    }
+    *inner = *reader;
+    inner->object = arguments;
+    inner->parent = "/model_args";
+    for (const char *key = json_key_after(arguments, NULL); key != NULL; key = json_key_after(arguments, key)) {
+        int at = 0;
+        while (known[at] != NULL && strcmp(known[at], key) != 0) {
+            at++;
+        }
+        if (known[at] == NULL) {
+            field_fault(inner, key, "it is not modelled in model_args; known are %s", known_text);
+        }
+    }
+    return true;
+}

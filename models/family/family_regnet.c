@@ -101,25 +101,12 @@ static struct regnet_rule rule_find(struct field_reader *reader, const char *arc
 /* What create_model would be given besides the name. Others than these would change the network. */
 static void arguments_read(struct field_reader *reader, struct regnet_rule *rule, struct config *config)
 {
-    static const char *const known[] = {"depth",    "w0",         "wa",       "wm",       "group_size",
-                                        "se_ratio", "stem_width", "in_chans", "drop_rate"};
-    const struct json *arguments = field_member(reader, "model_args");
-    if (json_kind(arguments) == JSON_KIND_NULL) {
+    static const char *const known[] = {"depth",    "w0",         "wa",       "wm",        "group_size",
+                                        "se_ratio", "stem_width", "in_chans", "drop_rate", NULL};
+    struct field_reader inner;
+    if (!config_arguments(reader, known, "depth, w0, wa, wm, group_size, se_ratio, stem_width, in_chans, drop_rate",
+                          &inner)) {
         return;
-    }
-    struct field_reader inner = *reader;
-    inner.object = arguments;
-    inner.parent = "/model_args";
-    for (const char *key = json_key_after(arguments, NULL); key != NULL; key = json_key_after(arguments, key)) {
-        size_t at = 0;
-        while (at < sizeof known / sizeof known[0] && strcmp(known[at], key) != 0) {
-            at++;
-        }
-        if (at == sizeof known / sizeof known[0]) {
-            field_fault(&inner, key,
-                        "it is not modelled in model_args; known are depth, w0, wa, wm, group_size, se_ratio, "
-                        "stem_width, in_chans, drop_rate");
-        }
     }
     rule->depth = field_integer(&inner, "depth", STAGES, CONFIG_LAYERS_MAXIMUM, rule->depth);
     rule->w0 = field_integer(&inner, "w0", QUANTUM, CONFIG_COUNT_MAXIMUM, rule->w0);

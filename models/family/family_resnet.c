@@ -52,18 +52,10 @@ static void read_four(struct field_reader *reader, const char *key, int64_t maxi
 /* What timm's create_model would be given besides the name. Others than these would change the network. */
 static void arguments_read(struct field_reader *reader, struct config *config)
 {
-    const struct json *arguments = field_member(reader, "model_args");
-    if (json_kind(arguments) == JSON_KIND_NULL) {
+    static const char *const known[] = {"layers", "channels", "in_chans", NULL};
+    struct field_reader inner;
+    if (!config_arguments(reader, known, "layers, channels, in_chans", &inner)) {
         return;
-    }
-    struct field_reader inner = *reader;
-    inner.object = arguments;
-    inner.parent = "/model_args";
-    const char *key = json_key_after(arguments, NULL);
-    for (; key != NULL; key = json_key_after(arguments, key)) {
-        if (strcmp(key, "layers") != 0 && strcmp(key, "channels") != 0 && strcmp(key, "in_chans") != 0) {
-            field_fault(&inner, key, "it is not modelled in model_args; known are layers, channels, in_chans");
-        }
     }
     read_four(&inner, "layers", CONFIG_LAYERS_MAXIMUM, config->depths);
     read_four(&inner, "channels", CONFIG_COUNT_MAXIMUM, config->widths);

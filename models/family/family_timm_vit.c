@@ -78,24 +78,13 @@ static void arguments_read(struct field_reader *reader, struct config *config)
 {
     static const char *const known[] = {"img_size",       "patch_size",     "embed_dim", "depth",
                                         "num_heads",      "in_chans",       "drop_rate", "pos_drop_rate",
-                                        "proj_drop_rate", "attn_drop_rate", "mlp_ratio"};
-    const struct json *arguments = field_member(reader, "model_args");
-    if (json_kind(arguments) == JSON_KIND_NULL) {
+                                        "proj_drop_rate", "attn_drop_rate", "mlp_ratio", NULL};
+    struct field_reader inner;
+    if (!config_arguments(reader, known,
+                          "img_size, patch_size, embed_dim, depth, num_heads, mlp_ratio, in_chans, drop_rate, "
+                          "pos_drop_rate, proj_drop_rate, attn_drop_rate",
+                          &inner)) {
         return;
-    }
-    struct field_reader inner = *reader;
-    inner.object = arguments;
-    inner.parent = "/model_args";
-    for (const char *key = json_key_after(arguments, NULL); key != NULL; key = json_key_after(arguments, key)) {
-        size_t at = 0;
-        while (at < sizeof known / sizeof known[0] && strcmp(known[at], key) != 0) {
-            at++;
-        }
-        if (at == sizeof known / sizeof known[0]) {
-            field_fault(&inner, key,
-                        "it is not modelled in model_args; known are img_size, patch_size, embed_dim, depth, "
-                        "num_heads, mlp_ratio, in_chans, drop_rate, pos_drop_rate, proj_drop_rate, attn_drop_rate");
-        }
     }
     config->image = field_integer(&inner, "img_size", 1, CONFIG_IMAGE_MAXIMUM, config->image);
     config->patch = field_integer(&inner, "patch_size", 1, CONFIG_IMAGE_MAXIMUM, config->patch);

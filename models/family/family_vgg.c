@@ -62,17 +62,10 @@ static void stages_read(struct field_reader *reader, const struct json *list, st
 
 static void arguments_read(struct field_reader *reader, struct config *config)
 {
-    const struct json *arguments = field_member(reader, "model_args");
-    if (json_kind(arguments) == JSON_KIND_NULL) {
+    static const char *const known[] = {"cfg", "mlp_ratio", "in_chans", NULL};
+    struct field_reader inner;
+    if (!config_arguments(reader, known, "cfg, mlp_ratio, in_chans", &inner)) {
         return;
-    }
-    struct field_reader inner = *reader;
-    inner.object = arguments;
-    inner.parent = "/model_args";
-    for (const char *key = json_key_after(arguments, NULL); key != NULL; key = json_key_after(arguments, key)) {
-        if (strcmp(key, "cfg") != 0 && strcmp(key, "mlp_ratio") != 0 && strcmp(key, "in_chans") != 0) {
-            field_fault(&inner, key, "it is not modelled in model_args; known are cfg, mlp_ratio, in_chans");
-        }
     }
     if (field_member(&inner, "cfg") != NULL) {
         stages_read(&inner, field_member(&inner, "cfg"), config);
