@@ -11,7 +11,8 @@ skip and the reason. Models are built from their configuration with random weigh
 in a child that is forked after the imports and before the device is touched, so each has a fresh context and costs about a
 second, and a crash, a hang or a want of memory costs one line. --out is appended to, a line at a time; --skip leaves out
 what an earlier run has measured; --budget ends the run cleanly. --repeat N measures each case N times. --traces records
-every allocation. --device cpu rehearses: all figures of the device are null. truth_records.py makes assay's records of it.
+every allocation. --shared-device allows several of these at once, each with its cases. --device cpu rehearses: all
+figures of the device are null. truth_records.py makes assay's records of it.
 """
 import argparse
 import json
@@ -61,7 +62,7 @@ def run_case(case, options, emit):
         emit(record)
 
     try:
-        meter = CudaMeter(traced=bool(options.traces)) if options.device == "cuda" else NoMeter()
+        meter = CudaMeter(bool(options.traces), options.shared_device) if options.device == "cuda" else NoMeter()
         measure(case, meter, tell)
         if meter.marks is not None:
             record["trace_error"] = meter.trace_save(trace_path(options, case), {
@@ -88,6 +89,8 @@ def case_line(case, turn, options):
     line.update(records[-1] if records else {"error": None, "stages": {}, "times_ms": []})
     if verdict != "ok":
         line["status"] = verdict
+    if options.shared_device:
+        line["times_ms"] = []
     times = line["times_ms"] if not options.traces and line["status"] == "ok" else []
     line["median_ms"] = round(statistics.median(times[-TIMED_PASSES:]), 3) if len(times) > TIMED_PASSES else None
     line["seconds"] = round(time.monotonic() - start, 3)
@@ -133,6 +136,7 @@ def parse():
     parser.add_argument("--traces", help="folder: record the allocations of each case there instead")
     parser.add_argument("--budget", type=float, default=480, help="seconds after which no further case is begun")
     parser.add_argument("--case-timeout", type=float, default=60, help="seconds")
+    parser.add_argument("--shared-device", action="store_true", help="others use it meanwhile: its used bytes and times are null")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()

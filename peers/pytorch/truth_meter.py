@@ -75,7 +75,9 @@ class Nvml:
 class CudaMeter:
     name = "cuda"
 
-    def __init__(self, traced=False):
+    def __init__(self, traced=False, shared=False):
+        """shared: other processes use the device at the same time, so its used bytes are not told."""
+        self.shared = shared
         torch.cuda.init()
         torch.cuda.mem_get_info()  # makes the context
         self.nvml = Nvml()
@@ -106,7 +108,7 @@ class CudaMeter:
                                                    if name.startswith(("requested", "allocated", "reserved"))}}])
         row["segment_count"] = stats.get("segment.all.current")
         row["alloc_retry_count"] = stats.get("num_alloc_retries")
-        row["device_used_bytes"] = total_bytes - free_bytes
+        row["device_used_bytes"] = None if self.shared else total_bytes - free_bytes
         row["process_used_bytes"] = self.nvml.process_bytes()
         return row
 
