@@ -15,6 +15,7 @@ import sys
 import torch
 
 import probe_constants
+import probe_context
 import probe_convolution
 import probe_library
 import probe_operators
@@ -28,7 +29,9 @@ SECTIONS = (("context", probe_constants.context_lines, True), ("workspace", prob
             ("convolution", probe_convolution.convolution_lines, True),
             ("attention", probe_operators.attention_lines, True),
             ("other convolutions", probe_convolution.other_convolution_lines, True),
-            ("reductions", probe_operators.reduction_lines, True))
+            ("reductions", probe_operators.reduction_lines, True),
+            ("driver's memory", probe_context.driver_lines, True),
+            ("context programs", probe_context.program_lines, True))
 SECTION_SECONDS = 180
 
 
