@@ -58,11 +58,12 @@ enum head workload_head(const struct workload *workload)
     return workload->mode == MODE_LOAD ? HEAD_BARE : HEAD_LM;
 }
 
-unsigned workload_fields_said(const struct workload *workload, struct case_traits traits)
+uint64_t workload_fields_said(const struct workload *workload, struct case_traits traits)
 {
-    unsigned said = 1U << FIELD_MODEL;
+    _Static_assert(FIELD_COUNT <= 64, "a field has a bit");
+    uint64_t said = UINT64_C(1) << FIELD_MODEL;
 #define FIELD_SAID(name, member, kind, record, usual, modes, condition, ...)                                           \
-    said |= ((unsigned)(modes) >> workload->mode & 1U) != 0 && (condition) ? 1U << FIELD_##name : 0;
+    said |= ((unsigned)(modes) >> workload->mode & 1U) != 0 && (condition) ? UINT64_C(1) << FIELD_##name : 0;
     CASE_FIELD_TABLE(FIELD_SAID)
 #undef FIELD_SAID
     return said;

@@ -24,8 +24,8 @@ struct case_traits {
     bool is_image, has_attention;
 };
 
-/* The fields that say something about a case: bit 1 << field, that of the model always. */
-unsigned workload_fields_said(const struct workload *workload, struct case_traits traits);
+/* The fields that say something about a case: bit 1 << field (there are at most 64), that of the model always. */
+uint64_t workload_fields_said(const struct workload *workload, struct case_traits traits);
 
 /* The head of a case that says none: bare for load, lm otherwise. */
 enum head workload_head(const struct workload *workload);

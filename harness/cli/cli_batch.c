@@ -337,7 +337,7 @@ static enum status_code heading_print(struct batch_command *command, struct stat
 {
     struct text text = {0}, id = {0};
     struct identity identity = command->question.identity;
-    identity.fields &= ~(1U << FIELD_BATCH);
+    identity.fields &= ~(UINT64_C(1) << FIELD_BATCH);
     identity_id(&identity, &id);
     const char *device = arguments_value(command->arguments, "device"), *memory = command->question.memory_typed;
     text_format(&text, "%s on %s%s%s, %s from batch %" PRId64 "\n\n", text_string(&id),

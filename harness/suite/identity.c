@@ -26,7 +26,7 @@ struct identity identity_make(const char *model, const struct workload *workload
 
 bool identity_has(const struct identity *identity, enum case_field field)
 {
-    return (identity->fields >> field & 1u) != 0;
+    return (identity->fields >> field & 1U) != 0;
 }
 
 const char *identity_value(const struct identity *identity, enum case_field field, char buffer[IDENTITY_VALUE_BYTES])

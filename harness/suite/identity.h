@@ -13,7 +13,7 @@
 struct identity {
     const char *model;        /* borrowed */
     struct workload workload; /* head is resolved: never HEAD_DEFAULT; seq is 0 for images */
-    unsigned fields;          /* bit 1 << field: it says something about this case */
+    uint64_t fields;          /* bit 1 << field: it says something about this case */
 };
 
 /* Of a model of the family. */
