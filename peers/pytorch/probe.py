@@ -18,6 +18,7 @@ import probe_constants
 import probe_context
 import probe_convolution
 import probe_library
+import probe_networks
 import probe_operators
 from fresh_process import in_child
 from peer_models import library_versions
@@ -31,7 +32,9 @@ SECTIONS = (("context", probe_constants.context_lines, True), ("workspace", prob
             ("other convolutions", probe_convolution.other_convolution_lines, True),
             ("reductions", probe_operators.reduction_lines, True),
             ("driver's memory", probe_context.driver_lines, True),
-            ("context programs", probe_context.program_lines, True))
+            ("context programs", probe_context.program_lines, True),
+            ("more operators", probe_operators.more_operator_lines, True),
+            *((f"network {setting}", probe_networks.network_section(setting), True) for setting in probe_networks.SETTINGS))
 SECTION_SECONDS = 180
 
 

@@ -1,4 +1,4 @@
-"""Sections "attention", "operators" and "reductions": what one call takes from the allocator, forward and backward.
+"""Sections "attention", "operators", "reductions" and "more operators": what one call takes from the allocator, forward and backward.
 
 Rows are [requested bytes, held at the end] in the order of the requests, of the second call (libraries are warm).
 What is held after the forward pass is the output and what is saved; after the backward pass, the gradients. What is
@@ -158,3 +158,60 @@ def reduction_lines(device):
                 x = torch.ones(rows, columns, device=device, dtype=DTYPES[dtype_name])
                 yield {"type": "reduction", "rows": rows, "columns": columns, "dtype": dtype_name,
                        **forward_and_backward(lambda x: x.sum(0, keepdim=True), (x,), device)}
+
+
+# layer norms of more than 65,536 rows add the gradients of their weights up in parts, if multiprocessors are left over
+TALL = ((65536, 768), (65537, 768), (100352, 96), (131072, 768), (131072, 1600), (131072, 4096), (1048576, 64))
+
+
+def more_operator_cases(device, dtype):
+    """(name, function, inputs): norms of tall matrices, losses, and what generation does with logits."""
+    def leaf(*shape):
+        return torch.randn(*shape, device=device, dtype=dtype).requires_grad_()
+
+    def plain(*shape):
+        return torch.randn(*shape, device=device, dtype=dtype)
+
+    for rows, columns in TALL if device == "cuda" else ((16, 768),):
+        yield (f"layer_norm {rows}x{columns}", lambda x, w, b, n=columns: F.layer_norm(x, (n,), w, b),
+               (leaf(rows, columns), leaf(columns), leaf(columns)))
+        yield (f"rms_norm {rows}x{columns}", lambda x, w, n=columns: F.rms_norm(x, (n,), w),
+               (leaf(rows, columns), leaf(columns)))
+    for channels in (64, 512):
+        yield (f"group_norm {channels}", lambda x, w, b, n=channels: F.group_norm(x, n // 4, w, b),
+               (leaf(32, channels, 512), leaf(channels), leaf(channels)))
+    for rows, vocab in ((1, 128256), (64, 32000), (4096, 32000))[:3 if device == "cuda" else 2]:
+        logits = leaf(rows, vocab)
+        yield f"log_softmax {rows}x{vocab}", lambda x: F.log_softmax(x, -1), (logits,)
+        yield f"softmax {rows}x{vocab}", lambda x: F.softmax(x, -1), (logits,)
+        yield f"sum of all {rows}x{vocab}", lambda x: x.sum(), (logits,)
+        yield f"mean of all {rows}x{vocab}", lambda x: x.mean(), (logits,)
+        yield f"norm {rows}x{vocab}", lambda x: torch.linalg.vector_norm(x), (plain(rows, vocab),)
+        yield f"mean of columns {rows}x{vocab}", lambda x: x.mean(-1), (logits,)
+    for rows, vocab in ((1, 32000), (1, 128256), (8, 50257), (64, 151936)):
+        logits = plain(rows, vocab)
+        yield f"argmax {rows}x{vocab}", lambda x: x.argmax(-1), (logits,)
+        yield f"topk 50 {rows}x{vocab}", lambda x: torch.topk(x, 50)[0], (logits,)
+        yield f"topk 4 {rows}x{vocab}", lambda x: torch.topk(x, 4)[0], (logits,)
+        yield f"sort {rows}x{vocab}", lambda x: torch.sort(x)[0], (logits,)
+        yield f"cumsum {rows}x{vocab}", lambda x: x.cumsum(-1), (logits,)
+        yield f"max {rows}x{vocab}", lambda x: x.max(-1)[0], (logits,)
+        yield f"logsumexp {rows}x{vocab}", lambda x: x.logsumexp(-1), (logits,)
+        yield f"multinomial {rows}x{vocab}", lambda x: torch.multinomial(x, 1), (plain(rows, vocab).float().softmax(-1),)
+    yield "foreach_norm", lambda *t: torch._foreach_norm(t)[0], tuple(plain(768, 3072) for _ in range(24))
+    yield "kl_div 4096x32000", lambda x, t: F.kl_div(x, t, reduction="batchmean"), (leaf(4096, 32000), plain(4096, 32000))
+
+
+def more_operator_lines(device):
+    if device == "cuda":
+        CudaMeter()
+    for dtype_name in ("float32", "bfloat16"):
+        for name, function, inputs in more_operator_cases(device, DTYPES[dtype_name]):
+            line = {"type": "more operator", "name": name, "dtype": dtype_name}
+            try:
+                with contextlib.nullcontext() if inputs[0].requires_grad else torch.no_grad():
+                    line.update(forward_and_backward(lambda *t: function(*t), inputs, device))
+            except RuntimeError as error:
+                line["error"] = str(error)[:200]
+            del inputs
+            yield line
