@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""Measure what programs occupy that people train with, run as they are: one JSON line per case. README.md says more.
+
+    python3 peers/pytorch/programs.py --out FILE [--only REGEX] [--lane I/N] [--budget SECONDS] [--skip FILE]
+    python3 peers/pytorch/programs.py --out FILE --traces FOLDER --only REGEX
+    python3 peers/pytorch/programs.py --list
+
+Programs: loops as documentation has them, transformers' Trainer, accelerate, Lightning, PEFT, TRL (program_loops.py,
+program_trainers.py). Models are built from their configuration with random weights; nothing is downloaded. Every case runs in
+a child that is forked after the imports. A program that is not installed is a line with the status skip. --lane 2/3 runs every
+third case, the second of each three: lanes may run side by side, and then the device's bytes are not one case's alone
+(shares_device); what the allocator counts is. --device cpu rehearses without figures.
+"""
+import argparse
+import importlib.metadata
+import importlib.util
+import json
+import os
+import re
+import sys
+import time
+import traceback
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+import torch
+
+import program_loops
+import program_trainers
+import peer_models
+import truth
+from fresh_process import in_child
+from program_cases import cases, tiny_cases
+from program_reader import Reader
+from truth_measure import no_random_init, randomise
+from truth_meter import CudaMeter, NoMeter, device_ask
+
+# program: (what must be installed, its function)
+PROGRAMS = {
+    "plain-loop": ((), program_loops.plain_loop),
+    "accelerate": (("accelerate",), program_loops.accelerate_loop),
+    "hf-trainer": (("accelerate",), program_trainers.hf_trainer),
+    "lightning": (("lightning",), program_trainers.lightning_trainer),
+    "peft-script": (("peft",), program_trainers.peft_script),
+    "trl-sft": (("trl", "datasets"), program_trainers.trl_sft),
+}
+LIBRARIES = ("accelerate", "lightning", "peft", "trl", "datasets", "timm")
+
+
+def missing(case):
+    """What is not installed of what a case needs, or None."""
+    needed = PROGRAMS[case["program"]][0] + (("timm",) if case["model"].startswith("timm/") else ())
+    return next((name for name in needed if importlib.util.find_spec(name) is None), None)
+
+
+def program_of(case, family):
+    if case["mode"] == "infer":
+        return program_loops.plain_inference
+    if family in peer_models.CLASSIFIERS and case["program"] == "plain-loop":
+        return program_loops.image_loop
+    return PROGRAMS[case["program"]][1]
+
+
+def brings_checkpointing(case):
+    """Whether the program itself turns checkpointing on."""
+    return case["program"] in ("hf-trainer", "trl-sft")
+
+
+def measure(case, meter, tell):
+    reader = Reader(meter, tell)
+    reader.read("context")
+    built = {**case, "checkpointing": case["checkpointing"] and not brings_checkpointing(case), "lora_rank": None}
+    with no_random_init():
+        family, model, config = peer_models.build(built, "cpu", checkpointing=None)
+    model = model.to(meter.name)
+    reader.read("load", parameter_count=sum(p.numel() for p in model.parameters()))
+    randomise(model)
+    program_of(case, family)(case, family, config, model, reader, meter.name)
+    reader.read("after")
+
+
+def run_case(case, options, emit):
+    """In the child: the record as it grows; the last one emitted is what the case has told."""
+    record = {"status": "cut", "error": None, "stages": {}}
+
+    def tell(stages):
+        record["stages"] = stages
+        emit(record)
+
+    try:
+        meter = CudaMeter(traced=bool(options.traces)) if options.device == "cuda" else NoMeter()
+        measure(case, meter, tell)
+        if meter.marks is not None:
+            record["trace_error"] = meter.trace_save(truth.trace_path(options, case), {
+                "id": case["id"], "torch": torch.__version__, "device": meter.device()["name"]})
+        record.update(status="ok", workspace_bytes=meter.workspace_bytes(),
+                      foreign_process_count=meter.foreign_process_count())
+    except torch.OutOfMemoryError as error:
+        record.update(status="oom", error=str(error)[:300])
+    except Exception as error:  # one case's trouble is one line's
+        traceback.print_exc()
+        record.update(status="error", error=f"{type(error).__name__}: {error}"[:300])
+    emit(record)
+
+
+def case_line(case, options):
+    """A measurement, or the reason why there is none."""
+    line = {"type": "case", **case, "turn": 1, "traced": bool(options.traces), "shares_device": options.lanes > 1}
+    library = missing(case)
+    if library:
+        return {**line, "status": "skip", "error": f"{library} is not installed", "stages": {}, "seconds": None}
+    start = time.monotonic()
+    verdict, records = in_child(lambda emit: run_case(case, options, emit), options.case_timeout)
+    record = records[-1] if records else {"status": "cut", "error": None, "stages": {}}
+    if record["status"] == "cut":
+        record = {**record, "status": verdict if verdict != "ok" else "error", "error": "ended before its last stage"}
+    return {**line, **record, "seconds": round(time.monotonic() - start, 1)}
+
+
+def versions():
+    found = {}
+    for name in LIBRARIES:
+        if importlib.util.find_spec(name) is not None:
+            found[name] = importlib.metadata.version(name)
+    return found
+
+
+def import_all():
+    """Before the first fork, so that no case pays for it; what fails here, fails in its cases alone."""
+    for name in LIBRARIES:
+        try:
+            if importlib.util.find_spec(name) is not None:
+                importlib.import_module(name)
+        except Exception:
+            traceback.print_exc()
+    import transformers
+    for name in ("Trainer", "TrainingArguments"):
+        getattr(transformers, name)
+
+
+def lane(text):
+    try:
+        turn, count = (int(part) for part in text.split("/"))
+    except ValueError:
+        turn, count = 0, 0
+    if not 1 <= turn <= count:
+        raise argparse.ArgumentTypeError("write I/N, I from 1 to N")
+    return turn, count
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", default="-")
+    parser.add_argument("--only", default="", help="regular expression on the id")
+    parser.add_argument("--skip", help="lines of an earlier run: what is ok there is not measured again")
+    parser.add_argument("--traces", help="folder: record the allocations of each case there instead")
+    parser.add_argument("--lane", type=lane, default=(1, 1), help="I/N: every Nth case, from the Ith on")
+    parser.add_argument("--budget", type=float, default=480, help="seconds after which no further case is begun")
+    parser.add_argument("--case-timeout", type=float, default=90, help="seconds")
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--tiny", action="store_true", help="the tiny models, to rehearse")
+    parser.add_argument("--list", action="store_true")
+    options = parser.parse_args()
+    options.lanes = options.lane[1]
+    return options
+
+
+def main():
+    options = parse()
+    todo = [case for case in (tiny_cases() if options.tiny else cases()) if re.search(options.only, case["id"])]
+    if options.skip:
+        done = {name for name, _ in truth.already_measured(options.skip)}
+        todo = [case for case in todo if case["id"] not in done]
+    todo = todo[options.lane[0] - 1::options.lanes]
+    if options.list:
+        print("\n".join(case["id"] for case in todo))
+        return 0
+    import_all()
+    device = device_ask(options.device)
+    if device is None:
+        print("programs.py: no CUDA device; --device cpu rehearses without figures", file=sys.stderr)
+        return 77
+    if options.traces:
+        os.makedirs(options.traces, exist_ok=True)
+    sink = truth.open_to_append(options.out)
+
+    def write(row):
+        sink.write(json.dumps(row, separators=(",", ":")) + "\n")
+        sink.flush()
+
+    write({**truth.run_line(device, {"name": "programs"}, len(todo)), **versions()})
+    start, count, ok = time.monotonic(), 0, 0
+    for case in todo:
+        if time.monotonic() - start > options.budget:
+            break
+        line = case_line(case, options)
+        write(line)
+        count += 1
+        ok += line["status"] == "ok"
+        peak = line["stages"].get("whole", {}).get("allocated_bytes_peak")
+        print(f"{count}/{len(todo)} {line['status']:7s} {line['seconds']} s {line['id']} {peak or line['error']}",
+              file=sys.stderr, flush=True)
+    write({"type": "end", "finished": truth.now_text(), "cases": count, "ok": ok, "of": len(todo),
+           "seconds": round(time.monotonic() - start, 1)})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
