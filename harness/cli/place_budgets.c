@@ -82,10 +82,15 @@ static enum status_code given_read(struct place_case *place, const char *typed, 
     return code;
 }
 
-/* What is left to tensors beside a context, of the most that was published. */
-static int64_t rest_bytes(int64_t memory_bytes)
+/* What is left to tensors beside driver, context and libraries of an inference, of the most that they may take. gpu
+ * NULL: one that the table does not know. */
+static int64_t rest_bytes(int64_t memory_bytes, const struct gpu *gpu)
 {
-    struct overhead overhead = overhead_of_device(NULL, MODE_LOAD);
+    const struct target *target = target_at(0);
+    if (gpu != NULL && target_find(gpu->target, &target, NULL) != STATUS_OK) {
+        target = target_at(0);
+    }
+    struct overhead overhead = overhead_of_device(NULL, gpu, target, MODE_INFER);
     return overhead_rest(memory_bytes, overhead.high_bytes);
 }
 
@@ -108,12 +113,13 @@ static enum status_code named_read(struct place_case *place, const char *typed, 
         status_prefix(error, "%s: --on", place->command);
         return code;
     }
-    int64_t bytes = rest_bytes(gpu_memory_bytes(gpu));
+    int64_t bytes = rest_bytes(gpu_memory_bytes(gpu), gpu);
     for (int i = 0; i < (int)count && code == STATUS_OK; i++) {
         code = budget_add(place, (struct placement_device){PLACEMENT_GPU, i}, bytes, error);
     }
     note_give(place->command, &place->notes,
-              "budget of each %s: its memory less %" PRId64 " bytes for a context, the most that was published",
+              "budget of each %s: its memory less %" PRId64
+              " bytes for driver, context and libraries, the most that they may take",
               gpu->name, gpu_memory_bytes(gpu) - bytes);
     return code;
 }
@@ -126,7 +132,12 @@ static enum status_code here_read(struct place_case *place, struct status *error
     for (int i = 0; code == STATUS_OK && i < hardware.gpu_count; i++) {
         if (hardware.gpus[i].memory_bytes > 0) {
             struct placement_device device = {PLACEMENT_GPU, place->request.budget_count};
-            code = budget_add(place, device, rest_bytes(hardware.gpus[i].memory_bytes), error);
+            const struct gpu *known = NULL;
+            const char *name = hardware.gpus[i].model;
+            if (name != NULL && gpu_find(name, &known, NULL) != STATUS_OK) {
+                known = NULL;
+            }
+            code = budget_add(place, device, rest_bytes(hardware.gpus[i].memory_bytes, known), error);
         }
     }
     if (code == STATUS_OK && place->request.budget_count == 0) {
@@ -136,9 +147,9 @@ static enum status_code here_read(struct place_case *place, struct status *error
                           place->command);
     }
     if (code == STATUS_OK) {
-        note_give(
-            place->command, &place->notes,
-            "budgets: the memory of this machine and of its GPUs, less a context on each; --max-memory gives others");
+        note_give(place->command, &place->notes,
+                  "budgets: the memory of this machine and of its GPUs, less driver, context and libraries on each; "
+                  "--max-memory gives others");
         code = budget_add(place, (struct placement_device){.kind = PLACEMENT_CPU}, hardware.memory_bytes, error);
     }
     return code;

@@ -85,20 +85,26 @@ static enum status_code constants_choose(const struct arguments *arguments, stru
     return code;
 }
 
+/* Constants count if they were asked for: they are those of assay's process, and the question is about PyTorch's. */
 static enum status_code overhead_choose(const struct arguments *arguments, struct question_case *question,
                                         struct status *error)
 {
-    const struct constants *constants = question->input.constants;
+    const struct target *target = NULL;
+    bool asked = arguments_value(arguments, "constants") != NULL;
+    enum status_code code = STATUS_OK;
     if (arguments_value(arguments, "overhead") != NULL) {
         int64_t bytes = 0;
-        enum status_code code = size_option(arguments, "overhead", &bytes, error);
-        question->overhead = (struct overhead){.kind = OVERHEAD_GIVEN, .low_bytes = bytes, .high_bytes = bytes};
-        return code;
+        code = size_option(arguments, "overhead", &bytes, error);
+        question->overhead =
+            (struct overhead){.kind = OVERHEAD_GIVEN, .low_bytes = bytes, .likely_bytes = bytes, .high_bytes = bytes};
+    } else if (question->gpu != NULL || asked) {
+        code = target_find(question->input.target, &target, error);
+        if (code == STATUS_OK) {
+            question->overhead = overhead_of_device(asked ? question->input.constants : NULL, question->gpu, target,
+                                                    question->identity.workload.mode);
+        }
     }
-    if (question->gpu != NULL || constants != NULL) {
-        question->overhead = overhead_of_device(constants, question->identity.workload.mode);
-    }
-    return STATUS_OK;
+    return code;
 }
 
 static enum status_code target_choose(const struct arguments *arguments, struct question_case *question,
@@ -177,9 +183,9 @@ enum status_code question_device_read(const struct arguments *arguments, struct 
         code = constants_choose(arguments, question, error);
     }
     if (code == STATUS_OK) {
-        code = overhead_choose(arguments, question, error);
+        code = target_choose(arguments, question, error);
     }
-    return code == STATUS_OK ? target_choose(arguments, question, error) : code;
+    return code == STATUS_OK ? overhead_choose(arguments, question, error) : code;
 }
 
 enum status_code question_case_open(const struct arguments *arguments, struct question_case *question,
@@ -285,10 +291,17 @@ static void overhead_source_line(const struct question_case *question, struct te
     }
 }
 
+/* "  context     likely 528.00 MiB, 496.32 MiB to 559.68 MiB". */
+static void range_line(const char *name, struct byte_range range, struct text *text)
+{
+    char low[SIZE_TEXT_BYTES], likely[SIZE_TEXT_BYTES], high[SIZE_TEXT_BYTES];
+    text_format(text, "  %-10s likely %s, %s to %s\n", name, size_format(range.likely_bytes, likely),
+                size_format(range.low_bytes, low), size_format(range.high_bytes, high));
+}
+
 void question_memory_lines(const struct question_case *question, struct text *text)
 {
     const struct overhead *overhead = &question->overhead;
-    char low[SIZE_TEXT_BYTES], high[SIZE_TEXT_BYTES];
     question_size_line(text, question->gpu != NULL ? question->gpu->name : "memory", question->memory_bytes);
     text_append(text, "  ");
     if (question->gpu != NULL) {
@@ -297,11 +310,13 @@ void question_memory_lines(const struct question_case *question, struct text *te
         size_meant(question->memory_typed, question->memory_bytes, text);
     }
     text_append(text, "\n");
-    if (overhead->low_bytes != overhead->high_bytes) {
-        text_format(text, "context and libraries        unknown; %s to %s, %s\n", size_format(overhead->low_bytes, low),
-                    size_format(overhead->high_bytes, high), overhead_source(overhead));
+    if (overhead->kind == OVERHEAD_PUBLISHED) {
+        question_size_line(text, "taken off at most", overhead->high_bytes);
+        range_line("driver", overhead->parts.driver, text);
+        range_line("context", overhead->parts.context, text);
+        range_line("libraries", overhead->parts.libraries, text);
     } else if (overhead->kind != OVERHEAD_NONE) {
-        question_size_line(text, "context and libraries", overhead->low_bytes);
+        question_size_line(text, "context and libraries", overhead->high_bytes);
         overhead_source_line(question, text);
     }
 }

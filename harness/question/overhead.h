@@ -1,12 +1,10 @@
-/* Overhead: what a device's memory loses before the first tensor, and beside the tensors: the context, libraries,
- * kernels.
+/* Overhead: what a device's memory loses before the first tensor, and beside the tensors: what the driver keeps, the
+ * context, libraries, kernels.
  *
- * Known if somebody calibrated the device (assay calibrate) or the caller says it. Otherwise it is a range that was
- * published for other GPUs, never 0:
- *   least  256 MiB: a bare context on an RTX 3090, PyTorch 2.7.1 (invoke-ai/InvokeAI#9413)
- *   most   616 MiB: a process with PyTorch's libraries (LMCache/LMCache#4019), and 321 MiB that the driver keeps of
- *          what nvidia-smi calls the total: an A10 has 23,028 MiB and shows PyTorch 22.18 GiB
- *          (OpenBMB/MiniCPM-V#640) */
+ * Known if somebody calibrated the device and the caller names those constants (assay calibrate), or if the caller says
+ * it. Otherwise it is a range for a program of PyTorch, from published and measured figures (harness/tape/
+ * context_table.h), never 0. Constants are those of assay's own process, which loads fewer kernels than PyTorch's, so
+ * they are not taken unasked. */
 #ifndef ASSAY_QUESTION_OVERHEAD_H
 #define ASSAY_QUESTION_OVERHEAD_H
 
@@ -16,30 +14,43 @@
 #include "harness/base/text.h"
 #include "harness/case/workload.h"
 #include "harness/record/constants.h"
+#include "harness/tape/context_table.h"
 
 enum overhead_kind {
     OVERHEAD_NONE,     /* the caller's bytes are for tensors alone */
     OVERHEAD_GIVEN,    /* the caller says it */
     OVERHEAD_MEASURED, /* constants of the device */
-    OVERHEAD_PUBLISHED /* a range, of other GPUs */
+    OVERHEAD_PUBLISHED /* a range */
 };
 
 struct overhead {
     enum overhead_kind kind;
-    int64_t low_bytes, high_bytes; /* equal unless OVERHEAD_PUBLISHED */
+    int64_t low_bytes, likely_bytes, high_bytes; /* equal if it is given, or measured and of no GPU's whole memory */
+    struct context_ranges parts;                 /* of OVERHEAD_PUBLISHED, what it consists of */
 };
 
-/* Context and growth of the mode, medians. OVERHEAD_PUBLISHED if constants is NULL or did not calibrate the mode. */
-struct overhead overhead_of_device(const struct constants *constants, enum mode mode);
+/* What the process and the driver take of all the memory that nvidia-smi prints.
+ *   constants  not NULL: their context and growth of the mode, medians, if they calibrated it
+ *   gpu        NULL: any of the class; with constants: the memory is no GPU's whole, and the driver keeps none of it
+ *   target     the class */
+struct overhead overhead_of_device(const struct constants *constants, const struct gpu *gpu,
+                                   const struct target *target, enum mode mode);
 
-/* Where the figures are from, for people: "published for other GPUs: ..."; static. */
+/* What a program in that mode uses of libraries. */
+enum context_use context_use_of(enum mode mode);
+
+/* Where the figures are from, for people: "from published figures"; static. */
 const char *overhead_source(const struct overhead *overhead);
 
 /* What is left of memory after so many bytes; at least 1, which holds nothing. */
 int64_t overhead_rest(int64_t memory_bytes, int64_t overhead_bytes);
 
-/* {"low_bytes": ..., "high_bytes": ..., "source": "none" | "given" | "measured" | "published"}; the bytes are null for
- * none. NULL if memory ran out. */
+/* {"low_bytes", "likely_bytes", "high_bytes"}. NULL if memory ran out. */
+struct json *byte_range_to_json(struct byte_range range);
+
+/* {"low_bytes", "likely_bytes", "high_bytes", "source": "none" | "given" | "measured" | "published", "driver",
+ * "context", "libraries"}; the bytes are null for none, the last three (ranges) unless it is published. NULL if memory
+ * ran out. */
 struct json *overhead_to_json(const struct overhead *overhead);
 
 #endif

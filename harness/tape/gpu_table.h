@@ -19,7 +19,8 @@ struct gpu {
     const char *aliases[GPU_ALIASES_MAXIMUM]; /* other names of the same memory, without the maker; NULL ends them */
     const char *target;                       /* row of tape/target.h */
     int64_t memory_mib;                       /* as nvidia-smi (of AMD's: amd-smi) prints it */
-    const char *source;                       /* where the figure was published */
+    int multiprocessor_count;                 /* on which the context depends (context_table.h); 0: not known */
+    const char *source;                       /* where the memory was published */
 };
 
 /* Row number index, NULL past the end. */

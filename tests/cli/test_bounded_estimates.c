@@ -315,7 +315,7 @@ static void answers_say_what_was_taken_off(void **state)
         {{"fit", "tiny-gpt2", "--mode", "load", "--memory", "64MiB"},
          " left (nothing is taken off for context and libraries; --overhead SIZE does that)\n"},
         {{"fit", "tiny-gpt2", "--mode", "load", "--on", "RTX 4090"},
-         " left (up to 937.00 MiB taken off for context and libraries, published for other GPUs)\n"},
+         " left (up to 1010.32 MiB taken off for context and libraries, from published figures)\n"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct command_result result = assay(rows[i].words);

@@ -74,7 +74,7 @@ static void other_names_are_refused_with_those_that_are_near(void **state)
         {"80 GB", "'80 GB' is a size and no GPU; write --memory \"80 GB\""},
         {"1080 ti", "'1080 ti' is no GPU whose memory is known here; assay gpus lists those that are, or write its "
                     "memory as --memory SIZE"},
-        {"RTX 4060", "'RTX 4060' is no GPU whose memory is known here; assay gpus lists those that are, or write its "
+        {"RTX 2060", "'RTX 2060' is no GPU whose memory is known here; assay gpus lists those that are, or write its "
                      "memory as --memory SIZE"},
         {"RTX 4090 D2", "'RTX 4090 D2' is no GPU whose memory is known here; did you mean \"NVIDIA GeForce RTX 4090\"? "
                         "assay gpus lists those that are, or write its memory as --memory SIZE"},
@@ -105,9 +105,9 @@ static void capabilities_are_those_that_the_maker_publishes(void **state)
         {"V100 16GB", 70}, {"A4000", 86},     {"3090", 86},      {"4090", 89},      {"5090", 120},
         {"B200", 100},     {"GB200", 100},    {"B300", 103},     {"GB300", 103},    {"GH200", 90},
         {"H20", 90},       {"A40", 86},       {"A6000", 86},     {"6000 Ada", 89},  {"RTX PRO 6000", 120},
-        {"3060", 86},      {"4070", 89},      {"4080", 89},      {"5080", 120},     {"5070 Ti", 120},
-        {"5070", 120},     {"5060 Ti", 120},  {"V100 32GB", 70}, {"H100 PCIe", 90}, {"H100", 90},
-        {"A10G", 86},      {"L40", 89},
+        {"3060", 86},      {"4060", 89},      {"4070", 89},      {"4080", 89},      {"5080", 120},
+        {"5070 Ti", 120},  {"5070", 120},     {"5060 Ti", 120},  {"V100 32GB", 70}, {"H100 PCIe", 90},
+        {"H100", 90},      {"A10G", 86},      {"L40", 89},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct gpu *gpu = NULL;
@@ -138,6 +138,8 @@ static void every_row_is_whole(void **state)
         assert_int_equal(target_find(gpu->target, &target, NULL), STATUS_OK);
         assert_int_equal(strncmp(gpu->source, "https://", 8), 0);
         assert_true(gpu->memory_mib > 1024 && gpu->memory_mib < 1 << 20);
+        assert_true(gpu_is_amd(gpu) ? gpu->multiprocessor_count == 0
+                                    : gpu->multiprocessor_count >= 16 && gpu->multiprocessor_count <= 192);
     }
     assert_null(gpu_at(-1));
 }
