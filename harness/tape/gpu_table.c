@@ -64,6 +64,8 @@ static const struct gpu gpus[] = {
      12288,
      28,
      GITHUB "geerlingguy/raspberry-pi-pcie-devices/issues/790"},
+    {"NVIDIA GeForce RTX 2070 SUPER", {"2070 super"}, "sm_75", 8192, 40, PRINTED "8192MiB+%22RTX+2070+SUPER%22"},
+    {"NVIDIA GeForce RTX 3070", {"3070"}, "sm_86", 8192, 46, PRINTED "8192MiB+%22RTX+3070%22"},
     {"NVIDIA GeForce RTX 3090", {"3090"}, "sm_86", 24576, 82, GITHUB "noonghunna/club-3090/issues/390"},
     {"NVIDIA GeForce RTX 4060", {"4060"}, "sm_89", 8188, 24, PRINTED "8188MiB+%22RTX+4060%22"},
     {"NVIDIA GeForce RTX 4070", {"4070"}, "sm_89", 12282, 46, PRINTED "12282MiB+%22RTX+4070%22"},

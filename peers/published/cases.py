@@ -1,0 +1,277 @@
+"""The case that a published measurement is, for assay: what its source says, in the words of a suite.
+
+A rule here follows from a source, never from a figure: what a source leaves open has the default of the program that
+was run. case_of(row, source) gives a Case, or raises NotPredicted with the reason, which the page shows.
+"""
+import re
+from dataclasses import dataclass, field
+
+MODELS = "peers/published/models/"
+
+
+class NotPredicted(Exception):
+    """Why no case stands for a row: one sentence for the page."""
+
+
+@dataclass
+class Case:
+    model: str
+    mode: str
+    fields: dict = field(default_factory=dict)
+    stage: str = None  # the stage whose peak was read; None: the highest
+    note: str = ""  # what stands in for something else
+
+
+# Names that sources give to models of the catalogue, by what their configurations say.
+SAME_SHAPES = {
+    "EleutherAI/gpt-neo-125M": "EleutherAI/gpt-neo-125m",
+    "T5-small": "google-t5/t5-small",
+    "cerebras/Cerebras-GPT-111M": MODELS + "Cerebras-GPT-111M",
+    "distilbert/distilgpt2": "distilgpt2",
+    "openai-community/gpt2": "gpt2",
+    "meta-llama/Llama-3.2-3B-Instruct": "meta-llama/Llama-3.2-3B",
+    "bert-large": "bert-large-uncased",
+    "NousResearch/Llama-2-7b-hf": "meta-llama/Llama-2-7b-hf",
+    "NousResearch/Llama-2-13b-hf": "meta-llama/Llama-2-13b-hf",
+    "lmsys/vicuna-7b-v1.5": "meta-llama/Llama-2-7b-hf",
+    "BAAI/bge-base-en-v1.5": "bert-base-uncased",
+    "Llama 2 13 B": "meta-llama/Llama-2-13b-hf",
+    "StableLM Alpha 3 B": MODELS + "stablelm-alpha-3b",
+    "llama-2-7b": "meta-llama/Llama-2-7b-hf",
+    "llama-3-8b": "meta-llama/Meta-Llama-3-8B",
+    "llama-3.1-8b": "meta-llama/Llama-3.1-8B",
+    "llama-3.2-1b": "meta-llama/Llama-3.2-1B",
+    "llama-3.2-3b": "meta-llama/Llama-3.2-3B",
+    "tiny-llama": "TinyLlama/TinyLlama-1.1B-Chat-v1.0",
+    "yi-6b-chat": MODELS + "Yi-6B",
+    "yi-34b-chat": MODELS + "Yi-34B",
+    "openbuddy-zephyr-7b-chat": "mistralai/Mistral-7B-v0.1",
+}
+IMAGE_MODELS = {
+    ("vgg11", 224): "timm/vgg11.tv_in1k",
+    ("vgg13", 224): "timm/vgg13.tv_in1k",
+    ("vgg16", 224): "timm/vgg16.tv_in1k",
+    ("vgg19", 224): "timm/vgg19.tv_in1k",
+    ("resnet18", 224): "timm/resnet18.a1_in1k",
+    ("resnet34", 224): "timm/resnet34.a1_in1k",
+    ("resnet50", 224): "timm/resnet50.a1_in1k",
+    ("resnet101", 224): "timm/resnet101.a1_in1k",
+    ("resnet152", 224): "timm/resnet152.a1_in1k",
+    ("deit_tiny_patch16_224", 224): "timm/deit_tiny_patch16_224.fb_in1k",
+    ("deit_small_patch16_224", 224): "timm/deit_small_patch16_224.fb_in1k",
+    ("deit_base_patch16_224", 224): "timm/deit_base_patch16_224.fb_in1k",
+    ("vit_tiny_patch16_224", 224): "timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k",
+    ("vit_small_patch16_224", 224): "timm/vit_small_patch16_224.augreg_in21k_ft_in1k",
+    ("vit_base_patch16_224", 224): "timm/vit_base_patch16_224.augreg2_in21k_ft_in1k",
+    ("vit_large_patch16_224", 224): "timm/vit_large_patch16_224.augreg_in21k_ft_in1k",
+    ("convnext_tiny", 224): "facebook/convnext-tiny-224",
+    ("convnext_small", 224): "facebook/convnext-small-224",
+    ("convnext_base", 224): "facebook/convnext-base-224",
+    ("convnext_large", 224): "facebook/convnext-large-224",
+    ("ResNet101", 86): MODELS + "resnet101-86",
+    ("ResNet152", 86): MODELS + "resnet152-86",
+    ("ConvNeXtTiny", 86): MODELS + "convnext_tiny-86",
+    ("ConvNeXtBase", 86): MODELS + "convnext_base-86",
+    ("RegNetY400MF", 86): MODELS + "regnety_004-86",
+}
+
+
+def text_model(name):
+    return SAME_SHAPES.get(name, name)
+
+
+def image_model(name, size):
+    short = name.split("/")[-1]
+    if (short, size) not in IMAGE_MODELS:
+        raise NotPredicted(
+            "VGG at 86 pixels: the pooling enlarges, which is not modelled"
+            if short.startswith("VGG") else f"{short} is of a family that is not modelled")
+    return IMAGE_MODELS[short, size]
+
+
+# What torch.optim.NAME(params) is on a GPU.
+OPTIMIZERS = {"Adam": "adam-foreach", "AdamW": "adamw-foreach"}
+
+
+def xmem(row, source):
+    s = row["settings"]
+    if row["quality"] == "X":
+        raise NotPredicted("the run was out of memory; its figure is where it ended")
+    if s["optimizer"] not in OPTIMIZERS:
+        raise NotPredicted(f"the optimizer {s['optimizer']} of torch.optim is not modelled")
+    fields = {"precision": "float32", "batch": s["batch"], "optimizer": OPTIMIZERS[s["optimizer"]]}
+    if s["image"]:
+        # PyTorch's default: convolutions may use TF32, products may not.
+        return Case(image_model(row["model"], 86), "train", {**fields, "tf32_convolutions": True})
+    if row["settings"]["seq"].startswith("random"):
+        note = "text of at most 128 tokens, predicted for 128"
+    else:
+        note = ""
+    # gpt-neo and T5 of transformers 4.51 have no sdpa.
+    eager = "gpt-neo" in row["model"] or row["model"].startswith("T5")
+    fields["seq"] = 128
+    if eager:
+        fields["attention"] = "eager"
+    return Case(text_model(row["model"]), "train", fields, note=note)
+
+
+def gpumemnet_real(row, source):
+    s = row["settings"]
+    fields = {"precision": "float32", "batch": s["batch"], "optimizer": "adam-foreach"}
+    if "image" in s:
+        return Case(image_model(row["model"], s["image"]), "train", {**fields, "tf32_convolutions": True})
+    return Case(text_model(row["model"]), "train", {**fields, "seq": s["seq"]})
+
+
+def gpumemnet_timm(row, source):
+    s = row["settings"]
+    fields = {"precision": "float32", "batch": s["batch"], "optimizer": "sgd-momentum"}
+    return Case(image_model(row["model"], s["image"]), "train", {**fields, "tf32_convolutions": True})
+
+
+def schedtune(row, source):
+    s = row["settings"]
+    if row["gpu"] == "Tesla K80":
+        raise NotPredicted("a GPU of sm_37 is not modelled")
+    fields = {"precision": "float32", "batch": s["batch"], "optimizer": "sgd-momentum"}
+    return Case(image_model(row["model"], s["image"]), "train", {**fields, "tf32_convolutions": True},
+                note="optimizer not stated: SGD with momentum assumed")
+
+
+def optimum(row, source):
+    s = row["settings"]
+    if s.get("backend", "pytorch") != "pytorch":
+        raise NotPredicted("onnxruntime is not modelled")
+    kind = s.get("quantization") or s.get("experiment", "")
+    if kind.startswith(("gptq", "awq")) or re.search("gptq|awq", row["model"], re.IGNORECASE):
+        raise NotPredicted("weights of GPTQ and AWQ are not modelled")
+    if "bge" in row["model"]:
+        return Case("bert-base-uncased", "infer",
+                    {"precision": "float32", "batch": s["batch"], "seq": s["seq"], "head": "bare",
+                     "attention": "eager"})
+    fields = {"precision": "int4" if kind == "bnb" else "float16", "batch": s["batch"], "seq": s["seq"]}
+    if kind == "bnb":
+        raise NotPredicted("which of bitsandbytes' formats was used is not stated")
+    if s.get("attention", "eager") == "eager":
+        fields["attention"] = "eager"
+    if row["mode"] == "generate":
+        if not s["new_tokens"]:
+            raise NotPredicted("the number of new tokens is not recorded")
+        fields["new_tokens"] = s["new_tokens"]
+    return Case(text_model(row["model"]), row["mode"], fields)
+
+
+def peft(row, source):
+    s = row["settings"]
+    fields = {"precision": "bfloat16", "batch": s["batch_size"], "seq": s["max_seq_length"],
+              "optimizer": "adamw-foreach"}
+    note = "the longest batch is not recorded; predicted for 768 tokens, where the tokenizer cuts"
+    if s["method"] == "FULL":
+        return Case(row["model"], "train", fields, note=note)
+    usual = {"method", "r", "target_modules", "batch_size", "max_seq_length", "use_gc", "optimizer_type", "trainable"}
+    if s["method"] != "LORA" or set(s) - usual or sorted(s["target_modules"]) != ["q_proj", "v_proj"]:
+        raise NotPredicted("adapters other than LoRA on the projections that PEFT adapts by itself are not modelled")
+    return Case(row["model"], "train", {**fields, "lora_rank": s["r"]}, note=note)
+
+
+def qwen_speed(row, source):
+    s = row["settings"]
+    if s["quantization"] != "BF16":
+        raise NotPredicted("weights of GPTQ, AWQ and Qwen's FP8 are not modelled")
+    if s["gpus"] > 1:
+        raise NotPredicted("generation on several GPUs is not modelled")
+    name = row["model"].replace("-Instruct", "")
+    return Case(name, "generate", {"precision": "bfloat16", "batch": 1, "seq": s["seq"],
+                                   "new_tokens": s["new_tokens"]})
+
+
+def ms_swift(row, source):
+    s = row["settings"]
+    if s["quantization"] != "bf16":
+        raise NotPredicted("this quantisation under adapters is not modelled")
+    if row["model"] not in SAME_SHAPES:
+        raise NotPredicted("model code of the hub (Qwen-1, ChatGLM, Baichuan) is not modelled")
+    if row["measured"][0]["published"] == "65.03":
+        raise NotPredicted("a model on two GPUs that is trained is not modelled")
+    return Case(text_model(row["model"]), "train",
+                {"precision": "bfloat16", "batch": s["batch"], "seq": s["max_length"], "optimizer": "adamw-foreach",
+                 "lora_rank": s["lora_rank"], "checkpointing": s["checkpointing"]})
+
+
+def litgpt(row, source):
+    s = row["settings"]
+    if row["model"] not in SAME_SHAPES:
+        raise NotPredicted("phi, CodeLlama and litgpt's Falcon and Gemma are not predicted")
+    if row["mode"] != "train" or "adapter" in s.get("command", ""):
+        raise NotPredicted("this program of litgpt is not modelled")
+    if "4x" in s.get("machine", "") or s.get("gpus", "1").startswith(("2", "4")):
+        raise NotPredicted("litgpt on several GPUs is not modelled")
+    if "config" in s:
+        if "precision" not in s:
+            raise NotPredicted("its configuration is not at hand")
+        if s.get("lora_projection") == "true":
+            raise NotPredicted("adapters of the head are not modelled")
+        if "lora_r" not in s:
+            return Case(text_model(row["model"]), "train",
+                        {"precision": "bfloat16", "batch": s["micro_batch"], "seq": s["max_seq_length"],
+                         "optimizer": "adamw-foreach", "accumulate": int(s["global_batch_size"]) // s["micro_batch"]},
+                        note="the longest sample is not recorded; predicted for 512 tokens, where it is cut")
+        fields = {"batch": s["micro_batch"], "seq": s["max_seq_length"], "lora_rank": int(s["lora_r"]),
+                  "accumulate": int(s["global_batch_size"]) // s["micro_batch"]}
+        quantized = s.get("quantize", "")
+        note = "the longest sample is not recorded; predicted for 512 tokens, where it is cut"
+    else:
+        fields = {"batch": s["micro_batch"], "seq": s["longest_sequence"], "lora_rank": 8,
+                  "accumulate": s["global_batch"] // s["micro_batch"]}
+        quantized = s.get("quantization", "")
+        note = ""
+    if quantized == "bnb.nf4-dq":
+        raise NotPredicted("double quantisation is not modelled")
+    fields["precision"] = "int4" if quantized == "bnb.nf4" else "bfloat16"
+    fields["optimizer"] = "adamw-foreach"
+    return Case(text_model(row["model"]), "train", fields, note=note)
+
+
+def torchtune(row, source):
+    s = row["settings"]
+    if row["measured"][0]["quantity"] == "unknown":
+        raise NotPredicted("optimizer and checkpointing of the recipe are not stated")
+    if s["technique"] != "packed":
+        raise NotPredicted(
+            "the text of unpacked samples is not stated" if "not packed" in s["technique"]
+            else "torch.compile, chunked losses and offloaded activations are not modelled")
+    return Case(row["model"], "train", {"precision": "bfloat16", "batch": s["batch"], "seq": s["seq"],
+                                        "optimizer": "adamw-fused"})
+
+
+def never(reason):
+    def refuse(row, source):
+        raise NotPredicted(reason)
+    return refuse
+
+
+RULES = {
+    "xmem": xmem,
+    "gpumemnet-real": gpumemnet_real,
+    "gpumemnet-timm": gpumemnet_timm,
+    "schedtune": schedtune,
+    "optimum-llama": optimum,
+    "optimum-nvml": optimum,
+    "peft-metamath": peft,
+    "qwen2.5-speed": qwen_speed,
+    "qwen2-speed": qwen_speed,
+    "qwen3-speed": qwen_speed,
+    "ms-swift": ms_swift,
+    "litgpt": litgpt,
+    "torchtune": torchtune,
+    "qwen1-profile": never("model code of the hub (Qwen-1) is not modelled"),
+    "hf-octocoder": never("GPTBigCode is not modelled"),
+    "liger-kernels": never("single operators are no case; tests hold the tape's rules against them"),
+    "logs": never("the case is not complete, or its program (Megatron-LM) is not modelled"),
+    "torchao": never("torch.compile is not modelled"),
+    "torchtitan": never("a step of FSDP with float32 reductions, or torch.compile, is not modelled"),
+}
+
+
+def case_of(row, source):
+    return RULES[source["source"]](row, source)
