@@ -219,6 +219,7 @@ HELPERS_ALSO_case           := tests/report/records_fixture.c
 HELPERS_ALSO_cli            := tests/models/model_folder.c tests/load/checkpoint_files.c
 HELPERS_ALSO_load           := tests/replay/counting_device.c tests/models/model_folder.c
 HELPERS_ALSO_question       := tests/models/remembering_device.c
+HELPERS_ALSO_tape           := tests/models/shadow_lines.c
 HELPERS_ALSO_conformance    := tests/kernels/% tests/models/%
 HELPERS_ALSO_cuda_emulation := tests/ci/% tests/kernels/% tests/conformance/% tests/run/% tests/models/%
 NEEDS_ALSO_cuda_emulation   := $(EMULATED)
