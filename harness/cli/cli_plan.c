@@ -40,6 +40,7 @@ struct plan {
     const struct suite *suite;
     const char *catalogue, *filter, *target;
     const char *common_target; /* of all cases; NULL: they have several */
+    const struct gpu *gpu;     /* --on; NULL: none */
     int64_t memory_bytes;      /* --on, --memory: what segments may take; 0: the suite decides */
     bool with_estimates, as_json;
     const struct suite_case **selected; /* by the filter */
@@ -67,10 +68,21 @@ static int64_t case_memory(const struct plan *plan, const struct suite_case *cas
 
 /* The output of one case, made by any thread. */
 struct plan_row {
-    struct text text; /* a line, or the element of the document */
+    struct text text;    /* a line, or the element of the document */
+    struct json *bounds; /* with the estimates; NULL: not asked for */
     struct prediction prediction;
     struct status error; /* the plan ends here */
 };
+
+static struct json *case_bounds(const struct plan *plan, const struct estimate_input *input,
+                                const struct json *estimates)
+{
+    struct bounds_device device = {.target = target_at(0), .gpu = plan->gpu};
+    struct bounds bounds;
+    bool found = target_find(input->target, &device.target, NULL) == STATUS_OK &&
+                 bounds_find(json_get(estimates, "replay"), &device, input->config, input->workload, &bounds);
+    return bounds_to_json(found ? &bounds : NULL);
+}
 
 static enum status_code case_predict(const struct plan *plan, const struct suite_case *case_, struct json **estimates,
                                      struct plan_row *row)
@@ -87,6 +99,9 @@ static enum status_code case_predict(const struct plan *plan, const struct suite
                                        .target = case_target(plan, case_),
                                        .memory_bytes = case_memory(plan, case_)};
         code = prediction_make(&input, estimates, &row->prediction, &row->error);
+        if (code == STATUS_OK && estimates != NULL) {
+            row->bounds = case_bounds(plan, &input, *estimates);
+        }
     }
     model_shelf_give_back(plan->shelf, &item);
     return code;
@@ -120,24 +135,26 @@ static void case_line(const struct plan *plan, const struct suite_case *case_, c
     text_append(text, peak->is_refused && prediction->search == NULL ? ": does not fit\n" : "\n");
 }
 
-/* As an element of the list in the document. estimates and search may be NULL: they were not asked for, or there is
- * none. */
+/* As an element of the list in the document, in row->text. estimates and the row's search may be NULL: they were not
+ * asked for, or there is none. */
 static bool case_json(const struct plan *plan, const struct suite_case *case_, struct json *estimates,
-                      struct json *search, struct text *text)
+                      struct plan_row *row)
 {
     int64_t memory_bytes = case_memory(plan, case_);
+    struct json *search = row->prediction.search;
     struct json *object = json_object_new();
     bool made = json_set(object, "id", json_string_new(case_->id)) &&
                 json_set(object, "identity", identity_json(&case_->identity)) &&
                 json_set(object, "target", json_string_new(case_target(plan, case_))) &&
                 json_set(object, "memory_bytes", memory_bytes > 0 ? json_integer_new(memory_bytes) : json_null_new()) &&
                 (search == NULL || json_set(object, "search", json_share(search))) &&
-                (estimates == NULL || json_set(object, "estimates", json_share(estimates)));
+                (estimates == NULL || (json_set(object, "estimates", json_share(estimates)) &&
+                                       json_set(object, "bounds", json_share(row->bounds))));
     if (made) {
-        json_write_below(object, DOCUMENT_INDENT, 2, text);
+        json_write_below(object, DOCUMENT_INDENT, 2, &row->text);
     }
     json_release(object);
-    return made && !text->failed;
+    return made && !row->text.failed;
 }
 
 static void case_work(void *context, int index, void *result)
@@ -150,7 +167,7 @@ static void case_work(void *context, int index, void *result)
     if (plan->with_estimates) {
         code = case_predict(plan, case_, plan->as_json ? &estimates : NULL, row);
     }
-    if (code == STATUS_OK && plan->as_json && !case_json(plan, case_, estimates, row->prediction.search, &row->text)) {
+    if (code == STATUS_OK && plan->as_json && !case_json(plan, case_, estimates, row)) {
         status_set(&row->error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for the plan");
     } else if (code == STATUS_OK && !plan->as_json && plan->with_estimates) {
         case_line(plan, case_, &row->prediction, &row->text);
@@ -165,6 +182,7 @@ static void case_drop(void *context, void *result)
     struct plan_row *row = result;
     (void)context;
     text_release(&row->text);
+    json_release(row->bounds);
     prediction_release(&row->prediction);
 }
 
@@ -322,10 +340,11 @@ static enum status_code plan_make(struct plan *plan, struct arena *arena, struct
 /* --on, --memory and --overhead; a GPU has its class too. */
 static enum status_code device_read(const struct arguments *arguments, struct plan *plan, struct status *error)
 {
-    struct question_case question = {0};
+    struct question_case question = {.identity.workload.mode = MODE_TRAIN}; /* whose libraries are the largest */
     enum status_code code = question_device_read(arguments, &question, error);
     if (code == STATUS_OK && question.gpu != NULL) {
         plan->target = question.gpu->target;
+        plan->gpu = question.gpu;
     }
     plan->memory_bytes = code == STATUS_OK ? question_segment_bytes(&question) : 0;
     text_append(&plan->notes, text_string(&question.notes));

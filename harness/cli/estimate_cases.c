@@ -59,6 +59,13 @@ static enum status_code case_answer(const struct question_case *question, const 
     heading(question, text);
     question_bound_line(question, text);
     enum status_code code = case_estimates(input, estimates, text, error);
+    struct bounds_device device = question_bounds_device(question);
+    struct bounds bounds;
+    bool bounded = code == STATUS_OK && !parallel_divides(input->parallel) &&
+                   bounds_find(json_get(estimates, "replay"), &device, input->config, input->workload, &bounds);
+    if (bounded) {
+        bounds_lines(&bounds, text);
+    }
     if (code == STATUS_OK && peak_stage != NULL) {
         code = case_peak(input, peak_stage, &peak, text, error);
     }
@@ -67,6 +74,7 @@ static enum status_code case_answer(const struct question_case *question, const 
                  json_set(object, "stored_bytes", json_integer_new(input->checkpoint->stored_bytes))) &&
                 (input->parallel == NULL || json_set(object, "parallel", parallel_json(input->parallel))) &&
                 json_set(object, "estimates", json_share(estimates)) &&
+                json_set(object, "bounds", bounds_to_json(bounded ? &bounds : NULL)) &&
                 (peak_stage == NULL || json_set(object, "peak", json_share(peak)));
     if (code == STATUS_OK && !made) {
         code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for the estimates");

@@ -271,6 +271,14 @@ void question_case_heading(const struct question_case *question, struct text *te
     text_release(&id);
 }
 
+struct bounds_device question_bounds_device(const struct question_case *question)
+{
+    const struct target *target = target_at(0);
+    return target_find(question->input.target, &target, NULL) == STATUS_OK
+               ? (struct bounds_device){.target = target, .gpu = question->gpu}
+               : (struct bounds_device){.target = target_at(0)};
+}
+
 void question_size_line(struct text *text, const char *label, int64_t bytes)
 {
     char size[SIZE_TEXT_BYTES];

@@ -8,6 +8,7 @@
 #include "harness/cli/case_precision.h"
 #include "harness/cli/command.h"
 #include "harness/estimate/estimate.h"
+#include "harness/question/bounds.h"
 #include "harness/question/overhead.h"
 #include "harness/suite/identity.h"
 #include "harness/tape/gpu_table.h"
@@ -80,6 +81,9 @@ void question_memory_lines(const struct question_case *question, struct text *te
 /* Sets "id", "case", "target", "precision", "notes", "device" and, if one was given, "memory_bytes" and "overhead".
  * False if memory ran out. */
 bool question_case_set(const struct question_case *question, struct json *document);
+
+/* What its bounds are about. */
+struct bounds_device question_bounds_device(const struct question_case *question);
 
 /* One line: a label, a size for people, and its bytes. */
 void question_size_line(struct text *text, const char *label, int64_t bytes);

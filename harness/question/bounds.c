@@ -1,0 +1,109 @@
+/* Bounds: sums of ranges, and the table of what is not explained. Nothing is measured here. */
+#include "harness/question/bounds.h"
+
+#include "harness/base/size.h"
+#include "harness/question/overhead.h"
+#include "harness/record/quantity.h"
+#include "harness/tape/tape.h"
+#include "models/config/family.h"
+
+enum { PERMILLE = 1000 };
+
+#define MIB(count) ((int64_t)(count) << 20)
+
+/* What nvidia-smi shows of an idle device and of a process besides its own bytes: 8.8 MiB on an H100, 3 on a T4. */
+static const struct byte_range idle = {0, MIB(9), MIB(32)};
+
+/* Loading is exact: one order of allocations, and all 36 loads on the H100 equal to the byte. The others are the worst
+ * that the corpus of docs/PUBLISHED.md and our own records show of their kind, rounded up; a test holds that they are
+ * bounds. */
+static const struct doubt doubts[][2] = {
+    /* attention, convolutions */
+    [MODE_LOAD] = {{0, 0}, {0, 0}},
+    [MODE_INFER] = {{30, 30}, {300, 300}},
+    [MODE_GENERATE] = {{30, 30}, {300, 300}},
+    [MODE_TRAIN] = {{50, 50}, {300, 500}},
+};
+
+struct doubt doubt_of(const struct config *config, const struct workload *workload)
+{
+    bool convolves = config->family->is_image && !config->family->has_attention;
+    return doubts[workload->mode][convolves ? 1 : 0];
+}
+
+static int64_t part_bytes(int64_t bytes, int permille)
+{
+    return bytes / PERMILLE * permille + bytes % PERMILLE * permille / PERMILLE;
+}
+
+bool bounds_find(const struct json *replay, const struct bounds_device *device, const struct config *config,
+                 const struct workload *workload, struct bounds *bounds)
+{
+    const struct json *reserved = json_get(replay, quantity_name(QUANTITY_RESERVED_BYTES_PEAK));
+    const struct json *requested = json_get(replay, quantity_name(QUANTITY_REQUESTED_BYTES_PEAK));
+    if (json_kind(reserved) != JSON_KIND_INTEGER || json_kind(requested) != JSON_KIND_INTEGER ||
+        device->target->capability == 0) {
+        return false;
+    }
+    int64_t bytes = json_integer_or(reserved, 0);
+    const struct json *workspace = json_get(json_get(replay, "categories_at_peak"), category_name(CATEGORY_WORKSPACE));
+    struct doubt doubt = doubt_of(config, workload);
+    struct bounds found = {
+        .certain_bytes = json_integer_or(requested, 0) - json_integer_or(workspace, 0),
+        .beside = context_ranges_find(device->gpu, device->target, context_use_of(workload->mode)),
+    };
+    int64_t least = bytes - part_bytes(bytes, doubt.less_permille);
+    found.rule_bytes = bytes - found.certain_bytes;
+    found.segments = (struct byte_range){least > found.certain_bytes ? least : found.certain_bytes, bytes,
+                                         bytes + part_bytes(bytes, doubt.more_permille)};
+    found.process = byte_range_sum(found.segments, byte_range_sum(found.beside.context, found.beside.libraries));
+    found.device = byte_range_sum(found.process, idle);
+    found.nvml = byte_range_sum(found.device, found.beside.driver);
+    *bounds = found;
+    return true;
+}
+
+struct json *bounds_to_json(const struct bounds *bounds)
+{
+    if (bounds == NULL) {
+        return json_null_new();
+    }
+    struct json *object = json_object_new();
+    bool made = json_set(object, "certain_bytes", json_integer_new(bounds->certain_bytes)) &&
+                json_set(object, "rule_bytes", json_integer_new(bounds->rule_bytes)) &&
+                json_set(object, "segments", byte_range_to_json(bounds->segments)) &&
+                json_set(object, "libraries", byte_range_to_json(bounds->beside.libraries)) &&
+                json_set(object, "context", byte_range_to_json(bounds->beside.context)) &&
+                json_set(object, "driver", byte_range_to_json(bounds->beside.driver)) &&
+                json_set(object, "process_bytes", byte_range_to_json(bounds->process)) &&
+                json_set(object, "device_bytes", byte_range_to_json(bounds->device)) &&
+                json_set(object, "nvml_bytes", byte_range_to_json(bounds->nvml));
+    return json_made(object, made);
+}
+
+static void line(const char *name, struct byte_range range, struct text *text)
+{
+    char low[SIZE_TEXT_BYTES], likely[SIZE_TEXT_BYTES], high[SIZE_TEXT_BYTES];
+    text_format(text, "  %-30s %12s", name, size_format(range.likely_bytes, likely));
+    if (range.low_bytes != range.high_bytes) {
+        text_format(text, "   %s to %s", size_format(range.low_bytes, low), size_format(range.high_bytes, high));
+    }
+    text_append(text, "\n");
+}
+
+static struct byte_range one(int64_t bytes)
+{
+    return (struct byte_range){bytes, bytes, bytes};
+}
+
+void bounds_lines(const struct bounds *bounds, struct text *text)
+{
+    text_append(text, "\nbounds of replay: what is likely, and from which to which size it may be\n");
+    line("certain: tensors", one(bounds->certain_bytes), text);
+    line("rule: workspaces, allocator", one(bounds->rule_bytes), text);
+    line("segments: both, and unexplained", bounds->segments, text);
+    line("range: libraries", bounds->beside.libraries, text);
+    line("range: context", bounds->beside.context, text);
+    line("process, as in nvidia-smi", bounds->process, text);
+    line("device used, as in nvidia-smi", bounds->device, text);
+}

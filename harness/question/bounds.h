@@ -1,0 +1,59 @@
+/* Bounds: what of a prediction is certain, what is a rule, and what is a range.
+ *
+ *   certain   the tensors that the list of operations makes
+ *   rule      what libraries and the allocator are known to add: workspaces, rounding, fragments, cached segments
+ *   range     what only a GPU takes: kernels and handles (libraries), the context, what the driver keeps; and the part
+ *             of the segments that no rule explains, because cuDNN chooses among engines or a program has habits
+ *
+ * process and device are sums of all of them, as nvidia-smi shows them. They are of a program of PyTorch, whatever GPU
+ * it is, and need no constants. */
+#ifndef ASSAY_QUESTION_BOUNDS_H
+#define ASSAY_QUESTION_BOUNDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness/base/json.h"
+#include "harness/base/text.h"
+#include "harness/case/workload.h"
+#include "harness/tape/context_table.h"
+#include "models/config/config.h"
+
+/* By how much segments may differ from the predicted ones without a rule that says so, in thousandths: at least 1 -
+ * less, at most 1 + more. 0 and 0: every byte is explained. */
+struct doubt {
+    int less_permille, more_permille;
+};
+
+/* What measurements by others and ours left unexplained, by mode and kind of network; the table is in bounds.c. */
+struct doubt doubt_of(const struct config *config, const struct workload *workload);
+
+struct bounds {
+    int64_t certain_bytes;        /* requested at the peak, without workspaces */
+    int64_t rule_bytes;           /* reserved at the peak, less those */
+    struct byte_range segments;   /* reserved, with the doubt */
+    struct context_ranges beside; /* driver, context, libraries */
+    struct byte_range process;    /* segments, context and libraries */
+    struct byte_range device;     /* and what an idle device shows: nvidia-smi's used memory, CUDA's total less free */
+    struct byte_range nvml;       /* and the driver's: pynvml's nvmlDeviceGetMemoryInfo(handle).used */
+};
+
+/* What estimate asks about: a class of devices, and a GPU of it if one is named (else NULL). */
+struct bounds_device {
+    const struct target *target;
+    const struct gpu *gpu;
+};
+
+/* replay: the object of that estimator. False, and *bounds untouched, if it has no peaks (the case does not fit, or is
+ * not modelled) or the class is no GPU. */
+bool bounds_find(const struct json *replay, const struct bounds_device *device, const struct config *config,
+                 const struct workload *workload, struct bounds *bounds);
+
+/* {"certain_bytes", "rule_bytes", "segments", "libraries", "context", "driver", "process_bytes", "device_bytes",
+ * "nvml_bytes"}, the last seven ranges. null if bounds is NULL. NULL if memory ran out. */
+struct json *bounds_to_json(const struct bounds *bounds);
+
+/* Lines for people. */
+void bounds_lines(const struct bounds *bounds, struct text *text);
+
+#endif
