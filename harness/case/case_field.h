@@ -76,6 +76,12 @@
     X(LOGITS_ALL, "all")                                                                                               \
     X(LOGITS_LAST, "last")
 
+/* How long the object that a call of the model returns is alive: until the next call has returned, as in
+ * `outputs = model(**batch); loss = outputs.loss`, or not, as in `loss = model(**batch).loss`. */
+#define OUTPUTS_TABLE(X)                                                                                               \
+    X(OUTPUTS_DROPPED, "dropped")                                                                                      \
+    X(OUTPUTS_KEPT, "kept")
+
 /* How the batch is found, from the one of the case on: by accelerate's rule up to 1.8, that since 1.9, or bisection
  * (batch_search.h). */
 #define FIND_BATCH_TABLE(X)                                                                                            \
@@ -167,6 +173,13 @@
     X(LOGITS, logits, NAME, NULLABLE, mode == MODE_GENERATE ? LOGITS_LAST : LOGITS_ALL, IN_PASS,                       \
       !traits.is_image && workload->head != HEAD_BARE, "logits-%", HAS_OPTION, "logits", "all|last",                   \
       "rows of the head that are computed (default: all; generate: last)", .label = "%", .usual_is_no = true)          \
+    /* The plain pass returns keys and values (past_key_values); a model that does not write text has none. */         \
+    X(USE_CACHE, use_cache, SWITCH, UNUSUAL, false, IN_INFER | IN_TRAIN, traits.writes_text, "use-cache", HAS_OPTION,  \
+      "use-cache", NULL, "the pass returns keys and values, transformers' default (infer, train)",                     \
+      .refusal = "has no plain forward pass; leave it out, or write")                                                  \
+    X(OUTPUTS, outputs, NAME, UNUSUAL, OUTPUTS_DROPPED, IN_INFER | IN_TRAIN, true, "outputs-%", HAS_OPTION, "outputs", \
+      "dropped|kept", "kept: alive until the next pass has returned (infer, train)", .subject = "outputs %",           \
+      .refusal = "has no plain forward pass; leave it out, or write")                                                  \
     /* Products and convolutions may round float32 factors to TF32; changes no byte. */                                \
     X(TF32, tf32, SWITCH, SINCE, false, IN_PASS, workload->precision == PRECISION_FLOAT32, "tf32", HAS_OPTION, "tf32", \
       NULL, "GPUs may round float32 factors to TF32 (default: false)")                                                 \

@@ -22,6 +22,7 @@ struct workload {
 /* What of a model decides whether a field says something about a case of it. */
 struct case_traits {
     bool is_image, has_attention;
+    bool writes_text; /* a decoder: it has keys and values that a next token could read */
 };
 
 /* The fields that say something about a case: bit 1 << field (there are at most 64), that of the model always. */

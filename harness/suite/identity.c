@@ -10,7 +10,9 @@
 
 struct case_traits family_traits(const struct family *family)
 {
-    return (struct case_traits){.is_image = family->is_image, .has_attention = family->has_attention};
+    return (struct case_traits){.is_image = family->is_image,
+                                .has_attention = family->has_attention,
+                                .writes_text = family->generates};
 }
 
 struct identity identity_make(const char *model, const struct workload *workload, const struct family *family)

@@ -322,13 +322,14 @@ static struct value *convnext_forward(const struct forward *f)
     int frame = tape_frame_open(tape);
     if (f->skeleton->head == HEAD_BARE) {
         model_run(f, "", &hidden, &pooled);
+        forward_output_keep(f, pooled);
         return tape_frame_close(tape, frame, hidden);
     }
     struct value *logits = forward_linear(f, "classifier", model_pooled(f));
     if (f->labels == NULL) {
         return tape_frame_close(tape, frame, logits);
     }
-    return tape_frame_close(tape, frame, forward_loss(f, logits, f->labels));
+    return tape_frame_close(tape, frame, forward_class_loss(f, logits));
 }
 
 static const char *const model_types[] = {"convnext", NULL};

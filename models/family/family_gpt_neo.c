@@ -267,7 +267,9 @@ static struct value *embeddings(const struct forward *f, const char *root, struc
     char path[64];
     snprintf(path, sizeof path, "%swte", root);
     struct value *words = forward_words(f, path, -1), *positions = forward_positions(f);
-    forward_packing_ask(f, words);
+    struct forward asking = *f;
+    asking.cache = f->workload->checkpointing ? NULL : f->cache; /* this class drops it before it makes the mask */
+    forward_packing_ask(&asking, words);
     *mask = forward_mask(f, words, true);
     snprintf(path, sizeof path, "%swpe", root);
     return tape_add(f->tape, words, forward_embedding(f, path, positions, -1));

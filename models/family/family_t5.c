@@ -223,6 +223,7 @@ static struct value *t5_forward(const struct forward *f)
     struct tape *tape = f->tape;
     int frame = tape_frame_open(tape);
     struct value *encoded = f->encoded != NULL ? f->encoded : t5_encode(f);
+    forward_output_keep(f, encoded);
     struct value *output = t5_stack_run(f, "decoder", f->labels != NULL ? labels_moved(f) : f->ids, encoded);
     if (f->skeleton->head == HEAD_BARE) {
         return tape_frame_close(tape, frame, outputs_bring(f, output, encoded));

@@ -247,7 +247,7 @@ static struct value *vit_forward(const struct forward *f)
     if (f->labels == NULL) {
         return tape_frame_close(tape, frame, logits);
     }
-    return tape_frame_close(tape, frame, forward_loss(f, logits, f->labels));
+    return tape_frame_close(tape, frame, forward_class_loss(f, logits));
 }
 
 static const char *const model_types[] = {"vit", NULL};

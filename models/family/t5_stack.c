@@ -76,7 +76,8 @@ static void states_make(const struct t5_layer *block, bool crosses, const char *
                         struct value **k, struct value **v)
 {
     const struct forward *f = block->layer.forward;
-    struct key_value_cache *cache = !block->decodes ? NULL : crosses ? f->cross_cache : f->cache;
+    bool caches = block->decodes && !f->workload->checkpointing;
+    struct key_value_cache *cache = !caches ? NULL : crosses ? f->cross_cache : f->cache;
     if (crosses && cache != NULL && cache->layer[block->layer.index].keys != NULL) {
         *k = cache->layer[block->layer.index].keys;
         *v = cache->layer[block->layer.index].values;

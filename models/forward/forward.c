@@ -172,6 +172,19 @@ void forward_leaf_begin(const struct forward *forward, struct value *value)
     leaves->values[leaves->count++] = value;
 }
 
+void forward_output_keep(const struct forward *forward, struct value *value)
+{
+    struct forward_outputs *outputs = forward->outputs;
+    if (outputs == NULL || value == NULL) {
+        return;
+    }
+    if (outputs->count == (int)(sizeof outputs->values / sizeof outputs->values[0])) {
+        tape_fail(forward->tape, STATUS_INTERNAL, "a model returns more than there is room for");
+        return;
+    }
+    outputs->values[outputs->count++] = tape_hold(forward->tape, value);
+}
+
 struct value *forward_words(const struct forward *forward, const char *prefix, int64_t padding_id)
 {
     struct value *words = rows_look_up(forward, prefix, forward->ids, padding_id, true);
@@ -357,7 +370,7 @@ struct value *forward_attention(const struct forward *forward, const struct atte
 
 void layer_cache(const struct forward_layer *layer, struct value **keys, struct value **values)
 {
-    if (layer->forward->cache != NULL) {
+    if (layer->forward->cache != NULL && !layer->forward->workload->checkpointing) {
         cache_update(layer->forward->cache, layer->index, keys, values);
     }
 }
@@ -411,7 +424,9 @@ struct value *forward_pooler(const struct forward *forward, struct value *hidden
     struct tape *tape = forward->tape;
     int frame = tape_frame_open(tape);
     struct value *pooled = forward_linear(forward, "pooler.dense", tape_select(tape, hidden, 1, 0));
-    return tape_frame_close(tape, frame, tape_tanh(tape, pooled));
+    pooled = tape_frame_close(tape, frame, tape_tanh(tape, pooled));
+    forward_output_keep(forward, pooled);
+    return pooled;
 }
 
 struct value *forward_rows(const struct forward *forward, struct value *hidden)
@@ -426,6 +441,12 @@ struct value *forward_loss(const struct forward *forward, struct value *logits, 
 {
     return forward->workload->loss == LOSS_FUSED ? tape_cross_entropy_fused(forward->tape, logits, labels)
                                                  : tape_cross_entropy(forward->tape, logits, labels);
+}
+
+struct value *forward_class_loss(const struct forward *forward, struct value *logits)
+{
+    forward_output_keep(forward, logits);
+    return forward_loss(forward, logits, forward->labels);
 }
 
 /* The labels are padded by one that does not count, and all but the first copied. */
@@ -450,6 +471,7 @@ struct value *forward_language_loss(const struct forward *forward, struct value 
         return NULL;
     }
     int frame = tape_frame_open(tape);
+    forward_output_keep(forward, logits);
     int64_t batch = value_size(logits, 0), rows = value_size(logits, 1), vocab = value_size(logits, 2);
     struct value *scores = causal ? tape_cast(tape, logits, DTYPE_FLOAT32) : logits;
     struct value *labels = causal ? labels_shifted(forward, batch, rows) : forward->labels;

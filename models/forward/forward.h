@@ -17,6 +17,13 @@ struct forward_leaves {
     int count;
 };
 
+/* What the object that a call of the model returns has besides the result of `forward`: logits behind a loss, what an
+ * encoder made, a pooled row. Held. */
+struct forward_outputs {
+    struct value *values[3];
+    int count;
+};
+
 /* A model on a tape: its tensors and what it is fed. */
 struct forward {
     struct tape *tape;
@@ -33,19 +40,21 @@ struct forward {
     struct value *labels;              /* i64 [batch, seq] or [batch] when training, else NULL */
     int *near_tensor;                  /* where the tensor that was asked for last stands in the skeleton */
     struct forward_leaves *leaves;     /* where a pass notes the results that it made leaves of */
+    struct forward_outputs *outputs;   /* where a pass notes what its output keeps; NULL: that goes when it returns */
+    /* Of a plain pass with use_cache: empty before it. Of a generation: what it has seen. Else NULL. */
+    struct key_value_cache *cache;
+    struct key_value_cache *cross_cache; /* beside an encoder: of what that made, filled by the first pass */
     /* Generation, else NULL. ids are then those of the new tokens. */
     struct value *positions; /* i64, like ids: where in the sequence they are */
     struct value *mask;      /* of a static cache: what create_masks_for_generate made of it, or NULL */
-    struct key_value_cache *cache;
-    bool copies_experts; /* see experts_run */
-    /* Generation beside an encoder: what that made of the prompt, and its keys and values, which the first pass
-     * makes. */
-    struct value *encoded;
-    struct key_value_cache *cross_cache;
+    bool copies_experts;     /* see experts_run */
+    struct value *encoded;   /* beside an encoder: what that made of the prompt */
 };
 
 /* tape_leaf_begin, noted. */
 void forward_leaf_begin(const struct forward *forward, struct value *value);
+/* value is a part of what the model returns besides its result: it is held if the output is kept. */
+void forward_output_keep(const struct forward *forward, struct value *value);
 
 /* The parameter or buffer with that path. If it is quantised, the result is all of it in bfloat16, a temporary of the
  * open frame. A path that the skeleton lacks is an error of the tape. */
@@ -177,7 +186,8 @@ struct value *tensor_passing(struct tape *tape, enum dtype dtype, int rank, cons
  * made here too; a device without data does not show it. */
 struct value *running_sum_passing(struct tape *tape, int rank, const int64_t *size);
 
-/* If the model generates, keys and values of the new tokens become those of all tokens, and are taken over. */
+/* If there is a cache, keys and values of the new tokens become those of all tokens, and are taken over. A block that is
+ * recomputed is given none: transformers would update it twice. */
 void layer_cache(const struct forward_layer *layer, struct value **keys, struct value **values);
 
 /* The positions of the tokens, i64 [1, S] counted from 0, or as the generation gives them. */
@@ -213,7 +223,9 @@ struct value *forward_pooler(const struct forward *forward, struct value *hidden
 struct value *forward_rows(const struct forward *forward, struct value *hidden);
 /* Cross entropy over logits [N, C] and labels [N], in the form that the workload asks for. */
 struct value *forward_loss(const struct forward *forward, struct value *logits, struct value *labels);
-/* forward_loss over logits [B, S, V]. causal: HF's ForCausalLMLoss, in float32, each token predicts the next; else
+/* The loss of logits [N, C] over the labels that the model was given; the output keeps the logits. */
+struct value *forward_class_loss(const struct forward *forward, struct value *logits);
+/* forward_loss over logits [B, S, V], which the output keeps. causal: HF's ForCausalLMLoss, in float32, each token predicts the next; else
  * BertForMaskedLM's, in the dtype of the logits. Takes over logits. */
 struct value *forward_language_loss(const struct forward *forward, struct value *logits, bool causal);
 

@@ -262,7 +262,7 @@ struct value *forward_window_mask(const struct forward *f, struct value *like)
     }
     int frame = tape_frame_open(tape);
     /* generate() tells what is seen of a window that a layer has, padded or not */
-    bool padded = f->seen != NULL || (f->cache != NULL && span.window > 0);
+    bool padded = f->seen != NULL || (f->workload->mode == MODE_GENERATE && span.window > 0);
     int64_t size[] = {span.batch, span.columns};
     struct value *seen = padded ? tensor_passing(tape, DTYPE_BOOL, 2, size) : NULL;
     struct value *mask = padded ? padded_window_mask_make(f, &span) : window_mask_make(f, &span);

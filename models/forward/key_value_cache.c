@@ -49,6 +49,9 @@ static struct value *tensor_new(struct tape *tape, struct value *states, enum dt
 struct value *cache_tensor_grown(struct tape *tape, struct value *kept, struct value *states, enum dtype dtype,
                                  const char *label)
 {
+    if (kept == NULL && tape_gradients_enabled(tape)) {
+        return tape_hold(tape, tape_concatenate_alone(tape, CATEGORY_KV_CACHE, states, 2, label));
+    }
     int frame = tape_frame_open(tape);
     int64_t before = value_size(kept, 2), added = value_size(states, 2);
     struct value *added_states = tape_cast(tape, states, dtype);
@@ -132,10 +135,10 @@ static struct value *tokens_keep(struct tape *tape, struct value *whole, int64_t
     return tape_hold(tape, tape_slice(tape, whole, 2, count - rest, rest));
 }
 
-/* What is held, as a value of the open frame. */
+/* What is held, which is dense, as a value of the open frame. */
 static struct value *tensor_lend(struct tape *tape, struct value *held)
 {
-    struct value *lent = tape_slice(tape, held, 2, 0, value_size(held, 2));
+    struct value *lent = tape_contiguous(tape, held);
     tape_let_go(tape, held);
     return lent;
 }

@@ -4,6 +4,7 @@
  * back when the new one is there, so that the two coexist. static (StaticCache): one tensor for prompt and new tokens,
  * taken and zeroed when the layer first runs; new states are written into it and attention looks at all of it.
  * quantised (QuantizedCache): models/forward/quantized_cache.h.
+ * In training, where a cache is new in every pass (use_cache), the copies have a graph.
  * A layer with a sliding window of w keeps the last w - 1 tokens: of a dynamic cache a view, which holds the tensor of
  * all that attention has read last until the next token has made a new one.
  *

@@ -3,6 +3,7 @@
 #define ASSAY_WORKLOAD_WORKLOAD_BUILD_H
 
 #include "models/forward/forward.h"
+#include "models/workload/model_output.h"
 #include "models/workload/workload_tape.h"
 
 struct build {
@@ -14,6 +15,7 @@ struct build {
     int parameter_count;
     struct value *scale, *found; /* of the gradient scaler, else NULL */
     struct forward_leaves leaves;
+    struct model_output output; /* what the program's name for the last output keeps; all zero: nothing */
     int near_tensor;
 };
 

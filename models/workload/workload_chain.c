@@ -29,6 +29,8 @@ static enum status_code link_check(const struct chain_link *link, struct status 
                        : precision_is_amp(workload->precision)              ? "autocast"
                        : precision_is_quantized(workload->precision, &form) ? "storing weights quantised"
                        : workload->lora_rank > 0                            ? "LoRA"
+                       : workload->use_cache                                ? "use_cache"
+                       : workload->outputs == OUTPUTS_KEPT                  ? "outputs: kept"
                                                                             : NULL;
     if (what != NULL) {
         return status_set(error, STATUS_INVALID,

@@ -103,6 +103,24 @@ static void autocast_begin(const struct build *build)
     }
 }
 
+/* -- one pass of the model */
+
+/* Its result, held. What else it returns stays until the same name is given to what the next pass returns
+ * (`outputs = model(**batch)`), or goes at once (`model(**batch).loss`). */
+static struct value *model_run(struct build *build)
+{
+    struct tape *tape = build->forward.tape;
+    struct model_output output;
+    struct value *result = model_output_make(&build->forward, &output);
+    if (build->forward.workload->outputs == OUTPUTS_KEPT) {
+        model_output_drop(tape, &build->output);
+        build->output = output;
+    } else {
+        model_output_drop(tape, &output);
+    }
+    return result;
+}
+
 /* -- infer */
 
 static void infer(struct build *build)
@@ -110,21 +128,18 @@ static void infer(struct build *build)
     struct tape *tape = build->forward.tape;
     tape_stage(tape, STAGE_FORWARD);
     inputs_make(build);
-    struct value *output = NULL;
+    struct value *result = NULL;
     for (int i = 0; i < INFER_COUNT; i++) {
-        /* The output keeps its name until the figures are taken; it goes before those of the next pass begin. */
+        /* The result keeps its name until the figures are taken; it goes before those of the next pass begin. */
         tape_stage_again(tape, STAGE_FORWARD);
-        tape_let_go(tape, output);
-        tape_stage_again(tape, STAGE_FORWARD);
-        int frame = tape_frame_open(tape);
-        autocast_begin(build);
-        output = build->forward.config->family->forward(&build->forward);
-        output = module_output(&build->forward, output);
-        if (build->forward.placement != NULL) { /* a model that is not visited as a whole ends where it ends */
-            tape_place(tape, build->forward.placement->main);
+        if (build->forward.workload->outputs == OUTPUTS_DROPPED) {
+            tape_let_go(tape, result);
+            result = NULL;
+            tape_stage_again(tape, STAGE_FORWARD);
         }
-        tape_autocast_close(tape);
-        output = tape_hold(tape, tape_frame_close(tape, frame, output));
+        struct value *made = model_run(build);
+        tape_let_go(tape, result);
+        result = made;
     }
 }
 
@@ -187,13 +202,9 @@ static void micro_batch(struct build *build, struct value **loss)
 {
     struct tape *tape = build->forward.tape;
     tape_stage_again(tape, STAGE_FORWARD);
-    int frame = tape_frame_open(tape);
     struct forward_leaves leaves = build->leaves;
     build->leaves.count = 0;
-    autocast_begin(build);
-    struct value *made = build->forward.config->family->forward(&build->forward);
-    tape_autocast_close(tape);
-    made = tape_hold(tape, tape_frame_close(tape, frame, made));
+    struct value *made = model_run(build);
     tape_let_go(tape, *loss);
     tape_graphs_end(tape);
     for (int i = 0; i < leaves.count; i++) {
@@ -201,7 +212,7 @@ static void micro_batch(struct build *build, struct value **loss)
     }
     *loss = made;
     tape_stage(tape, STAGE_BACKWARD);
-    frame = tape_frame_open(tape);
+    int frame = tape_frame_open(tape);
     struct value *objective = made;
     int64_t accumulate = build->forward.workload->accumulate;
     if (accumulate > 1) {
@@ -285,6 +296,8 @@ void build_release(struct build *build)
     free(build->parameters);
     free(build->states);
     free(build->quantized);
+    cache_release(&build->output.cache);
+    cache_release(&build->output.crossed);
 }
 
 enum status_code build_open(struct build *build, struct tape *tape, struct status *error)

@@ -89,13 +89,13 @@ static const char *catalogue_name(const char *shadow)
     return config_find("models/catalogue", shadow, &config, NULL) == STATUS_OK ? shadow : NULL;
 }
 
-/* Whether the tape can say what the case asks: a cut model, a key-value cache in training, a search for outliers and
+/* Whether the tape can say what the case asks: a cut model, a search for outliers and
  * checkpointing of the reentrant kind it cannot. And of one tiny case the events are compared elsewhere: of so small a
  * peak the scratch of float32's fused backward, which meta does not see, is a third. */
 static bool is_sayable(const struct json *line)
 {
-    static const char *const beyond[] = {
-        "layers=", "image=", "use_cache", "llm_int8_threshold", "reentrant", "tiny-t5/train/float32/sdpa"};
+    static const char *const beyond[] = {"layers=", "image=", "llm_int8_threshold", "reentrant",
+                                         "tiny-t5/train/float32/sdpa"};
     const char *id = shadow_text(line, "id");
     for (size_t i = 0; i < sizeof beyond / sizeof beyond[0]; i++) {
         if (strstr(id, beyond[i]) != NULL) {
