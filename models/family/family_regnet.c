@@ -433,7 +433,7 @@ static struct value *regnet_forward(const struct forward *f)
     if (f->labels == NULL) {
         return tape_frame_close(tape, frame, x);
     }
-    return tape_frame_close(tape, frame, forward_class_loss(f, x));
+    return tape_frame_close(tape, frame, forward_criterion(f, x));
 }
 
 #define REGNET_NAME(architecture, ...) #architecture,

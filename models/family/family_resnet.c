@@ -298,7 +298,7 @@ static struct value *resnet_forward(const struct forward *f)
     if (f->labels == NULL) {
         return tape_frame_close(tape, frame, x);
     }
-    return tape_frame_close(tape, frame, forward_class_loss(f, x));
+    return tape_frame_close(tape, frame, forward_criterion(f, x));
 }
 
 static const char *const architectures[] = {"resnet18", "resnet34", "resnet50", "resnet101", "resnet152", NULL};

@@ -342,7 +342,7 @@ static struct value *timm_vit_forward(const struct forward *f)
     if (f->labels == NULL) {
         return tape_frame_close(tape, frame, logits);
     }
-    return tape_frame_close(tape, frame, forward_class_loss(f, logits));
+    return tape_frame_close(tape, frame, forward_criterion(f, logits));
 }
 
 const struct family family_timm_vit = {

@@ -211,7 +211,7 @@ static struct value *vgg_forward(const struct forward *f)
     if (f->labels == NULL) {
         return tape_frame_close(tape, frame, logits);
     }
-    return tape_frame_close(tape, frame, forward_class_loss(f, logits));
+    return tape_frame_close(tape, frame, forward_criterion(f, logits));
 }
 
 static const char *const architectures[] = {"vgg11", "vgg13", "vgg16", "vgg19", NULL};

@@ -185,6 +185,14 @@ void forward_output_keep(const struct forward *forward, struct value *value)
     outputs->values[outputs->count++] = tape_hold(forward->tape, value);
 }
 
+void forward_outputs_drop(struct tape *tape, struct forward_outputs *outputs)
+{
+    for (int i = 0; outputs != NULL && i < outputs->count; i++) {
+        tape_let_go(tape, outputs->values[i]);
+        outputs->values[i] = NULL;
+    }
+}
+
 struct value *forward_words(const struct forward *forward, const char *prefix, int64_t padding_id)
 {
     struct value *words = rows_look_up(forward, prefix, forward->ids, padding_id, true);
@@ -446,6 +454,15 @@ struct value *forward_loss(const struct forward *forward, struct value *logits, 
 struct value *forward_class_loss(const struct forward *forward, struct value *logits)
 {
     forward_output_keep(forward, logits);
+    return forward_loss(forward, logits, forward->labels);
+}
+
+struct value *forward_criterion(const struct forward *forward, struct value *logits)
+{
+    forward_output_keep(forward, logits);
+    if (forward->outputs != NULL) {
+        forward_outputs_drop(forward->tape, forward->outputs->replaced);
+    }
     return forward_loss(forward, logits, forward->labels);
 }
 

@@ -22,6 +22,7 @@ struct forward_leaves {
 struct forward_outputs {
     struct value *values[3];
     int count;
+    struct forward_outputs *replaced; /* what the program's name stands for until it is given to these; may be NULL */
 };
 
 /* A model on a tape: its tensors and what it is fed. */
@@ -55,6 +56,8 @@ struct forward {
 void forward_leaf_begin(const struct forward *forward, struct value *value);
 /* value is a part of what the model returns besides its result: it is held if the output is kept. */
 void forward_output_keep(const struct forward *forward, struct value *value);
+/* All of it is let go of; NULL is accepted. */
+void forward_outputs_drop(struct tape *tape, struct forward_outputs *outputs);
 
 /* The parameter or buffer with that path. If it is quantised, the result is all of it in bfloat16, a temporary of the
  * open frame. A path that the skeleton lacks is an error of the tape. */
@@ -186,8 +189,8 @@ struct value *tensor_passing(struct tape *tape, enum dtype dtype, int rank, cons
  * made here too; a device without data does not show it. */
 struct value *running_sum_passing(struct tape *tape, int rank, const int64_t *size);
 
-/* If there is a cache, keys and values of the new tokens become those of all tokens, and are taken over. A block that is
- * recomputed is given none: transformers would update it twice. */
+/* If there is a cache, keys and values of the new tokens become those of all tokens, and are taken over. A block that
+ * is recomputed is given none: transformers would update it twice. */
 void layer_cache(const struct forward_layer *layer, struct value **keys, struct value **values);
 
 /* The positions of the tokens, i64 [1, S] counted from 0, or as the generation gives them. */
@@ -225,8 +228,10 @@ struct value *forward_rows(const struct forward *forward, struct value *hidden);
 struct value *forward_loss(const struct forward *forward, struct value *logits, struct value *labels);
 /* The loss of logits [N, C] over the labels that the model was given; the output keeps the logits. */
 struct value *forward_class_loss(const struct forward *forward, struct value *logits);
-/* forward_loss over logits [B, S, V], which the output keeps. causal: HF's ForCausalLMLoss, in float32, each token predicts the next; else
- * BertForMaskedLM's, in the dtype of the logits. Takes over logits. */
+/* The same where the loss is the program's and not the model's, as timm's are trained: the output before goes first. */
+struct value *forward_criterion(const struct forward *forward, struct value *logits);
+/* forward_loss over logits [B, S, V], which the output keeps. causal: HF's ForCausalLMLoss, in float32, each token
+ * predicts the next; else BertForMaskedLM's, in the dtype of the logits. Takes over logits. */
 struct value *forward_language_loss(const struct forward *forward, struct value *logits, bool causal);
 
 #endif

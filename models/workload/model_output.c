@@ -1,5 +1,5 @@
-/* Model output: the object that a call returns. Not here: when a program's names let go of it (workload_tape.c), and what
- * a class puts into it (forward_output_keep). */
+/* Model output: the object that a call returns. Not here: when a program's names let go of it (workload_tape.c), and
+ * what a class puts into it (forward_output_keep). */
 #include "models/workload/model_output.h"
 
 #include "models/config/family.h"
@@ -25,10 +25,10 @@ static void cache_begin(struct forward *forward, struct model_output *output)
     forward->cross_cache = &output->crossed;
 }
 
-struct value *model_output_make(struct forward *forward, struct model_output *output)
+struct value *model_output_make(struct forward *forward, struct model_output *before, struct model_output *output)
 {
     struct tape *tape = forward->tape;
-    *output = (struct model_output){.beside.count = 0};
+    *output = (struct model_output){.beside.replaced = &before->beside};
     int frame = tape_frame_open(tape);
     forward->outputs = forward->workload->outputs == OUTPUTS_KEPT ? &output->beside : NULL;
     cache_begin(forward, output);
@@ -39,15 +39,14 @@ struct value *model_output_make(struct forward *forward, struct model_output *ou
     }
     tape_autocast_close(tape);
     forward->outputs = NULL;
+    output->beside.replaced = NULL;
     forward->cache = forward->cross_cache = NULL;
     return tape_hold(tape, tape_frame_close(tape, frame, result));
 }
 
 void model_output_drop(struct tape *tape, struct model_output *output)
 {
-    for (int i = 0; i < output->beside.count; i++) {
-        tape_let_go(tape, output->beside.values[i]);
-    }
+    forward_outputs_drop(tape, &output->beside);
     cache_drop(&output->cache);
     cache_release(&output->cache);
     cache_drop(&output->crossed);

@@ -13,8 +13,8 @@ struct model_output {
 };
 
 /* Runs the model with autocast, if the workload asks for that, and returns its result, held: logits or the loss. output
- * has the rest, until model_output_drop. */
-struct value *model_output_make(struct forward *forward, struct model_output *output);
+ * has the rest, until model_output_drop; before: the output whose name it will have, may be all zero. */
+struct value *model_output_make(struct forward *forward, struct model_output *before, struct model_output *output);
 
 /* The object goes: what it held alone is given back. Also right of one that is all zero. */
 void model_output_drop(struct tape *tape, struct model_output *output);

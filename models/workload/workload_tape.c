@@ -111,7 +111,7 @@ static struct value *model_run(struct build *build)
 {
     struct tape *tape = build->forward.tape;
     struct model_output output;
-    struct value *result = model_output_make(&build->forward, &output);
+    struct value *result = model_output_make(&build->forward, &build->output, &output);
     if (build->forward.workload->outputs == OUTPUTS_KEPT) {
         model_output_drop(tape, &build->output);
         build->output = output;
