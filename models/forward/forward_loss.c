@@ -1,0 +1,79 @@
+/* What a model returns: the object of its output, and the loss that its labels ask for. Not here: who keeps the
+ * object, and how long (models/workload/model_output.h). */
+#include "models/forward/forward.h"
+
+void forward_output_keep(const struct forward *forward, struct value *value)
+{
+    struct forward_outputs *outputs = forward->outputs;
+    if (outputs == NULL || value == NULL) {
+        return;
+    }
+    if (outputs->count == (int)(sizeof outputs->values / sizeof outputs->values[0])) {
+        tape_fail(forward->tape, STATUS_INTERNAL, "a model returns more than there is room for");
+        return;
+    }
+    outputs->values[outputs->count++] = tape_hold(forward->tape, value);
+}
+
+void forward_outputs_drop(struct tape *tape, struct forward_outputs *outputs)
+{
+    for (int i = 0; outputs != NULL && i < outputs->count; i++) {
+        tape_let_go(tape, outputs->values[i]);
+        outputs->values[i] = NULL;
+    }
+}
+
+struct value *forward_loss(const struct forward *forward, struct value *logits, struct value *labels)
+{
+    return forward->workload->loss == LOSS_FUSED ? tape_cross_entropy_fused(forward->tape, logits, labels)
+                                                 : tape_cross_entropy(forward->tape, logits, labels);
+}
+
+struct value *forward_class_loss(const struct forward *forward, struct value *logits)
+{
+    forward_output_keep(forward, logits);
+    return forward_loss(forward, logits, forward->labels);
+}
+
+struct value *forward_criterion(const struct forward *forward, struct value *logits)
+{
+    forward_output_keep(forward, logits);
+    if (forward->outputs != NULL) {
+        forward_outputs_drop(forward->tape, forward->outputs->replaced);
+    }
+    return forward_loss(forward, logits, forward->labels);
+}
+
+/* The labels are padded by one that does not count, and all but the first copied. */
+static struct value *labels_shifted(const struct forward *forward, int64_t batch, int64_t rows)
+{
+    struct tape *tape = forward->tape;
+    int64_t size[] = {batch, rows + 1};
+    struct value *labels = tape_leaf(tape, CATEGORY_TEMPORARIES, DTYPE_INT64, 2, size, false, "padded labels");
+    tape_fill(tape, labels, -100.0);
+    tape_copy_into(tape, forward->labels, tape_slice(tape, labels, 1, 0, rows));
+    struct value *shifted = tape_slice(tape, labels, 1, 1, rows);
+    struct value *copy = tape_contiguous(tape, shifted);
+    tape_drop(tape, shifted);
+    tape_drop(tape, labels);
+    return copy;
+}
+
+struct value *forward_language_loss(const struct forward *forward, struct value *logits, bool causal)
+{
+    struct tape *tape = forward->tape;
+    if (logits == NULL) {
+        return NULL;
+    }
+    int frame = tape_frame_open(tape);
+    forward_output_keep(forward, logits);
+    int64_t batch = value_size(logits, 0), rows = value_size(logits, 1), vocab = value_size(logits, 2);
+    struct value *scores = causal ? tape_cast(tape, logits, DTYPE_FLOAT32) : logits;
+    struct value *labels = causal ? labels_shifted(forward, batch, rows) : forward->labels;
+    int64_t flat[] = {batch * rows, vocab}, count[] = {batch * rows};
+    struct value *loss =
+        forward_loss(forward, tape_reshape(tape, scores, 2, flat), tape_reshape(tape, labels, 1, count));
+    loss = tape_frame_close(tape, frame, loss);
+    tape_drop(tape, logits);
+    return loss;
+}
