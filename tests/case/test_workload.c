@@ -96,7 +96,7 @@ static void test_wrong_fields(void **state)
          "cache_dtype, beams, "
          "attention, padding, optimizer, loss, lora_rank, lora_targets, prepare_kbit, "
          "checkpointing, "
-         "accumulate, logits, tf32, tf32_convolutions, place, checkpoint, find_batch, head"},
+         "accumulate, logits, use_cache, outputs, tf32, tf32_convolutions, place, checkpoint, find_batch, head"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
