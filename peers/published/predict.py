@@ -54,6 +54,9 @@ def cases_made(rows):
     """Sets row["case"] or row["why_not"], and returns the suites: by GPU, the lines of its cases in order."""
     suites = {}
     for row in rows:
+        if all(measured["quantity"] == "unknown" for measured in row["measured"]):
+            row["why_not"] = "the source does not say which memory it is"
+            continue
         try:
             row["case"] = cases.case_of(row, row["source"])
         except cases.NotPredicted as reason:
