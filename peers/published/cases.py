@@ -198,6 +198,18 @@ def ms_swift(row, source):
                  "lora_rank": s["lora_rank"], "checkpointing": s["checkpointing"]})
 
 
+def fms_acceleration(row, source):
+    s = row["settings"]
+    if "lora_rank" in s:
+        raise NotPredicted("adapters on the query, key, value and output projections together cannot be said in a case")
+    if row["model"].split("/")[0] in ("bigcode", "ibm"):
+        raise NotPredicted("GPTBigCode and PowerLM are not modelled")
+    fields = {"precision": s["torch_dtype"], "batch": s["batch"], "seq": s["seq"] if s["packing"] else 512,
+              "optimizer": "adamw-foreach", "checkpointing": True}
+    note = "" if s["packing"] else "lengths are not recorded; the peak is that of the step, which does not depend on them"
+    return Case(row["model"], "train", fields, note=note)
+
+
 def litgpt(row, source):
     s = row["settings"]
     if row["model"] not in SAME_SHAPES:
@@ -262,6 +274,7 @@ RULES = {
     "qwen2-speed": qwen_speed,
     "qwen3-speed": qwen_speed,
     "ms-swift": ms_swift,
+    "fms-acceleration": fms_acceleration,
     "litgpt": litgpt,
     "torchtune": torchtune,
     "qwen1-profile": never("model code of the hub (Qwen-1) is not modelled"),

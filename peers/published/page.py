@@ -12,7 +12,7 @@ PLOT = "peers/published/published"
 GROUPS = {
     "allocated or active": {"quantities": ("allocated", "active"), "median": 0.005, "p90": 0.03},
     "reserved": {"quantities": ("reserved",), "median": 0.02},
-    "device, training": {"quantities": ("device", "device-growth"), "median": 0.025, "under": 0.10},
+    "device, training": {"quantities": ("device", "device-process", "device-growth"), "median": 0.025, "under": 0.10},
     "device, after a pass": {"quantities": ("device-after",)},
 }
 FAR = 0.05  # a row beyond it is listed with its cause

@@ -101,22 +101,25 @@ def plans_asked(program, suites, texts):
     return answers
 
 
-# Members of the replay of a plan that make up a quantity, added up: what is predicted for what was measured.
+# Members of a case of a plan that make up a quantity, added up: what is predicted for what was measured.
+REPLAY = "estimates/replay/"
 QUANTITIES = {
-    "allocated": ["allocated_bytes_peak"],
-    "active": ["allocated_bytes_peak"],
-    "reserved": ["reserved_bytes_peak"],
-    # NVML's growth since the context was there: what segments take.
-    "device-growth": ["reserved_bytes_peak"],
-    "device": ["device_bytes"],
-    "device-after": ["device_bytes"],
+    "allocated": [REPLAY + "allocated_bytes_peak"],
+    "active": [REPLAY + "allocated_bytes_peak"],
+    "reserved": [REPLAY + "reserved_bytes_peak"],
+    # NVML's growth since the context was there: what segments take, and what is loaded later.
+    "device-growth": ["bounds/segments/likely_bytes", "bounds/libraries/likely_bytes"],
+    # nvidia-smi shows what processes and an idle device take, pynvml's figure has the driver's own part too.
+    "device": ["bounds/device_bytes/likely_bytes"],
+    "device-process": ["bounds/process_bytes/likely_bytes"],
+    "device-after": ["bounds/nvml_bytes/likely_bytes"],
 }
 
 
-def member_of(replay, path):
+def member_of(case, path):
     for key in path.split("/"):
-        replay = replay.get(key) if isinstance(replay, dict) else None
-    return replay
+        case = case.get(key) if isinstance(case, dict) else None
+    return case
 
 
 def figures_made(rows, answers):
@@ -141,7 +144,7 @@ def figures_made(rows, answers):
                 figure["why_not"] = "the source does not say which memory it is"
             else:
                 paths = QUANTITIES[measured["quantity"]]
-                parts = [member_of(case["estimates"]["replay"], path) for path in paths]
+                parts = [member_of(case, path) for path in paths]
                 if None in parts:
                     figure["why_not"] = "context and libraries of this GPU are not known"
                 else:

@@ -41,7 +41,7 @@ struct json *published_lines(const char *path)
     return lines;
 }
 
-/* A plan as an object of its cases: id -> replay. */
+/* A plan as an object of its cases: id -> case. */
 static struct json *plan_read(const char *suite, const char *gpu)
 {
     char path[PATH_BYTES];
@@ -50,8 +50,7 @@ static struct json *plan_read(const char *suite, const char *gpu)
     struct json *document = command_document(&result), *cases = json_get(document, "cases"), *plan = json_object_new();
     for (size_t i = 0; i < json_count(cases); i++) {
         struct json *one = json_at(cases, i);
-        struct json *replay = json_get(json_get(one, "estimates"), "replay");
-        assert_true(json_set(plan, json_string_or(json_get(one, "id"), ""), json_share(replay)));
+        assert_true(json_set(plan, json_string_or(json_get(one, "id"), ""), json_share(one)));
     }
     json_release(document);
     command_result_release(&result);
@@ -71,30 +70,30 @@ struct json *published_plans(const struct json *figures)
     return plans;
 }
 
-/* The member of a replay at a path like "stages/forward/allocated_bytes_peak"; -1: there is none. */
-static int64_t member_read(const struct json *replay, const char *path)
+/* The member of a case at a path like "estimates/replay/allocated_bytes_peak"; -1: there is none. */
+static int64_t member_read(const struct json *value, const char *path)
 {
     char key[PATH_BYTES];
     while (*path != '\0') {
         size_t length = strcspn(path, "/");
         snprintf(key, sizeof key, "%.*s", (int)length, path);
-        replay = json_get(replay, key);
+        value = json_get(value, key);
         path += length + (path[length] == '/');
     }
-    return json_integer_or(replay, -1);
+    return json_integer_or(value, -1);
 }
 
 int64_t published_prediction(const struct json *plans, const struct json *figure)
 {
     const char *suite = json_string_or(json_get(figure, "suite"), ""), *id = json_string_or(json_get(figure, "id"), "");
-    const struct json *replay = json_get(json_get(plans, suite), json_string_or(json_get(figure, "case"), ""));
+    const struct json *planned = json_get(json_get(plans, suite), json_string_or(json_get(figure, "case"), ""));
     const struct json *paths = json_get(figure, "predicted_from");
     int64_t bytes = 0;
-    if (replay == NULL || json_count(paths) == 0) {
+    if (planned == NULL || json_count(paths) == 0) {
         fail_msg("%s: suites/%s.yaml has no such case; run peers/published/predict.py --write", id, suite);
     }
     for (size_t i = 0; i < json_count(paths); i++) {
-        int64_t part = member_read(replay, json_string_or(json_at(paths, i), ""));
+        int64_t part = member_read(planned, json_string_or(json_at(paths, i), ""));
         if (part < 0) {
             fail_msg("%s: the plan has no %s", id, json_string_or(json_at(paths, i), ""));
         }

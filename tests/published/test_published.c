@@ -142,10 +142,10 @@ static void page_and_readme_say_the_medians(void **state)
 {
     static const struct {
         const char *name;
-        const char *const quantities[3];
+        const char *const quantities[4];
     } groups[] = {{"allocated or active", {"allocated", "active"}},
                   {"reserved", {"reserved"}},
-                  {"device, training", {"device", "device-growth"}}};
+                  {"device, training", {"device", "device-process", "device-growth"}}};
     struct json *figures = published_lines(figures_path);
     char *page = whole_file_read("docs/PUBLISHED.md"), *readme = whole_file_read("README.md"), said[LINE_BYTES];
     (void)state;
