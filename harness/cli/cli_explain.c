@@ -91,6 +91,37 @@ static void sum_lines(const struct explanation *explanation, struct text *text)
     text_append(text, "\n");
 }
 
+/* False if there is nothing to say: it was refused, or the class is no GPU. */
+static bool explanation_bounds(const struct question_case *question, const struct explanation *explanation,
+                               struct bounds *bounds)
+{
+    struct bounds_device device = question_bounds_device(question);
+    if (explanation->moment.is_refused || device.target->capability == 0) {
+        return false;
+    }
+    *bounds = bounds_make(explain_certain_bytes(explanation), explanation->moment.reserved_bytes, &device,
+                          question->input.config, question->input.workload);
+    return true;
+}
+
+/* What of these bytes is certain, what a rule, and what comes beside them. */
+static void bounds_text(const struct question_case *question, const struct explanation *explanation, struct text *text)
+{
+    const struct moment *moment = &explanation->moment;
+    struct bounds bounds;
+    char size[SIZE_TEXT_BYTES];
+    if (!explanation_bounds(question, explanation, &bounds)) {
+        return;
+    }
+    text_append(text, "\nof these bytes, and beside them:\n");
+    text_format(text, "  %-31s %11s\n", "certain: tensors", size_format(bounds.certain_bytes, size));
+    text_format(text, "  %-31s %11s\n", "rule: scratch, workspaces",
+                size_format(moment->requested_bytes - bounds.certain_bytes, size));
+    text_format(text, "  %-31s %11s\n", "rule: the allocator",
+                size_format(moment->reserved_bytes - moment->requested_bytes, size));
+    bounds_beside_lines(&bounds, text);
+}
+
 static void group_lines(const struct moment *moment, const struct explain_group *groups, int count, bool all,
                         struct text *text)
 {
@@ -129,7 +160,10 @@ static enum status_code json_print(const struct question_case *question, const s
                                    struct status *error)
 {
     struct json *document = json_object_new();
+    struct bounds bounds;
+    bool bounded = explanation_bounds(question, explanation, &bounds);
     bool made = question_case_set(question, document) && json_set(document, "peak", explain_to_json(explanation)) &&
+                json_set(document, "bounds", bounds_to_json(bounded ? &bounds : NULL)) &&
                 json_set(document, "by", json_string_new(explain_by_name(by))) &&
                 json_set(document, "groups", groups_json(groups, count));
     enum status_code code = output_json(made ? document : NULL, error);
@@ -168,6 +202,7 @@ static enum status_code explanation_print(const struct arguments *arguments, con
     question_bound_line(question, &text);
     sum_lines(explanation, &text);
     group_lines(&explanation->moment, groups, count, all, &text);
+    bounds_text(question, explanation, &text);
     code = output_lines(&text, error);
     text_release(&text);
     return code;

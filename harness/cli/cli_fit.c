@@ -1,5 +1,7 @@
 /* assay fit: whether a case fits a device, with what margin, and what its peak is made of. Touches no device. */
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "harness/base/size.h"
 #include "harness/cli/answer_markdown.h"
@@ -7,11 +9,16 @@
 #include "harness/cli/model_notes.h"
 #include "harness/cli/output.h"
 #include "harness/cli/question_case.h"
+#include "harness/estimate/replay_quantities.h"
 #include "harness/question/device_count.h"
 #include "harness/question/fit.h"
 
+enum { MARGIN_MAXIMUM = 1000 };
+
 static const struct option_row options[] = {
     QUESTION_DEVICE_ROWS,
+    {"margin", OPTION_VALUE, "PERCENT",
+     "how much more segments may be than predicted, as 5% (default: by mode; 0: none)"},
     CASE_OPTION_ROWS,
     STRICT_OPTION_ROW,
     {"for", OPTION_VALUE, "TARGET", "with --memory: class of devices whose workspaces count (default: sm_90)"},
@@ -55,7 +62,7 @@ static void verdict_words(const struct fit *fit, struct text *text)
         text_append(text, "fits: ");
         left_append(fit, true, text);
     } else if (fit->verdict == FIT_UNDECIDED) {
-        text_append(text, "undecided: with the most overhead ");
+        text_append(text, "depends: with the most that it may take ");
         missing_append(fit, -fit->margin_low_bytes, -fit->margin_low_bytes, text);
         text_append(text, ", with the least ");
         left_append(fit, false, text);
@@ -65,16 +72,35 @@ static void verdict_words(const struct fit *fit, struct text *text)
     }
 }
 
+/* "5.0 %" */
+static void permille_append(int permille, struct text *text)
+{
+    text_format(text, "%d.%d %%", permille / 10, permille % 10);
+}
+
+/* What was allowed for beside the overhead, and what the answer depends on. */
+static void doubt_lines(const struct fit *fit, struct text *text)
+{
+    if (fit->doubt.more_permille > 0 || fit->doubt.less_permille > 0) {
+        text_append(text, "  segments may be ");
+        permille_append(fit->doubt.less_permille, text);
+        text_append(text, " smaller to ");
+        permille_append(fit->doubt.more_permille, text);
+        text_append(text, " larger than predicted; --margin 0 takes them as predicted\n");
+    }
+    if (fit->verdict == FIT_UNDECIDED && fit->overhead.kind == OVERHEAD_PUBLISHED) {
+        text_append(text, "  context and libraries are a range; --overhead SIZE takes one size\n");
+    }
+}
+
 static void verdict_lines(const struct question_case *question, const struct fit *fit, struct text *text)
 {
     char wanted[SIZE_TEXT_BYTES], held[SIZE_TEXT_BYTES];
     verdict_words(fit, text);
     text_append(text, " (");
     question_taken_words(question, text);
-    text_append(text, ")");
-    text_append(text, fit->verdict == FIT_UNDECIDED
-                          ? "; measure the context (assay calibrate), or write --overhead SIZE\n"
-                          : "\n");
+    text_append(text, ")\n");
+    doubt_lines(fit, text);
     if (fit->verdict == FIT_NO) {
         text_format(text, "  in %s, %s wants %s while %s are held\n", stage_name(fit->trial.stage), fit->trial.label,
                     size_format(fit->trial.wanted_bytes, wanted), size_format(fit->trial.held_bytes, held));
@@ -183,6 +209,27 @@ static bool left_set(const struct fit *fit, struct json *object)
                     least ? json_integer_new(fit->left_high_bytes) : json_null_new());
 }
 
+static bool doubt_set(const struct fit *fit, struct json *object)
+{
+    struct json *doubt = json_object_new();
+    bool made = json_set(doubt, "less_fraction", json_real_new((double)fit->doubt.less_permille / 1000.0)) &&
+                json_set(doubt, "more_fraction", json_real_new((double)fit->doubt.more_permille / 1000.0));
+    return json_set(object, "doubt", json_made(doubt, made));
+}
+
+/* Of the case without a bound, whether it fits or not. */
+static struct json *fit_bounds_json(const struct question_case *question, const struct replay_result *result)
+{
+    struct bounds_device device = question_bounds_device(question);
+    struct estimate estimate = {.estimator = "replay"};
+    struct bounds bounds;
+    estimate_add_replay(&estimate, result);
+    struct json *replay = estimate_to_json(&estimate);
+    bool found = bounds_find(replay, &device, question->input.config, question->input.workload, &bounds);
+    json_release(replay);
+    return bounds_to_json(found ? &bounds : NULL);
+}
+
 static struct json *fit_json(const struct question_case *question, const struct fit *fit,
                              const struct device_count *count)
 {
@@ -190,11 +237,13 @@ static struct json *fit_json(const struct question_case *question, const struct 
     const struct trial *trial = &fit->trial;
     struct json *object = json_object_new();
     bool made = question_case_set(question, object) &&
+                json_set(object, "answer", json_string_new(fit_verdict_name(fit->verdict))) &&
                 json_set(object, "fits",
                          fit->verdict == FIT_UNDECIDED ? json_null_new() : json_boolean_new(fit->verdict == FIT_YES)) &&
                 json_set(object, "margin_low_bytes", json_integer_new(fit->margin_low_bytes)) &&
                 json_set(object, "margin_high_bytes", json_integer_new(fit->margin_high_bytes)) &&
-                left_set(fit, object) && level_peaks_set(object, result->peaks) &&
+                left_set(fit, object) && level_peaks_set(object, result->peaks) && doubt_set(fit, object) &&
+                json_set(object, "bounds", fit_bounds_json(question, result)) &&
                 json_set(object, "bounded_reserved_bytes_peak",
                          trial->fits ? json_integer_new(trial->bounded.reserved_bytes_peak) : json_null_new()) &&
                 json_set(object, "peak_stage", json_string_new(stage_name(result->peak_stage))) &&
@@ -202,6 +251,30 @@ static struct json *fit_json(const struct question_case *question, const struct 
                 json_set(object, "refusal", trial->fits ? json_null_new() : refusal_json(trial)) &&
                 json_set(object, "devices", devices_json(count));
     return json_made(object, made);
+}
+
+/* --margin, else what is not explained of such cases. */
+static enum status_code doubt_read(const struct arguments *arguments, const struct question_case *question,
+                                   struct doubt *doubt, struct status *error)
+{
+    const char *typed = arguments_value(arguments, "margin");
+    struct doubt usual = doubt_of(question->input.config, question->input.workload);
+    int64_t percent = 0;
+    char number[8];
+    if (typed == NULL) {
+        *doubt = usual;
+        return STATUS_OK;
+    }
+    size_t length = strlen(typed);
+    length -= length > 0 && typed[length - 1] == '%' ? 1 : 0;
+    snprintf(number, sizeof number, "%.*s", length < sizeof number ? (int)length : 0, typed);
+    if (integer_parse(number, 0, MARGIN_MAXIMUM, &percent, NULL) != STATUS_OK) {
+        return status_set(error, STATUS_INVALID, "fit: --margin: '%s' is no percentage; write 0 to %d, as 5%%", typed,
+                          MARGIN_MAXIMUM);
+    }
+    int less = usual.less_permille < (int)percent * 10 ? usual.less_permille : (int)percent * 10;
+    *doubt = (struct doubt){.less_permille = less, .more_permille = (int)percent * 10};
+    return STATUS_OK;
 }
 
 static enum status_code fit_print(const struct arguments *arguments, const struct question_case *question,
@@ -216,8 +289,12 @@ static enum status_code fit_print(const struct arguments *arguments, const struc
     if (code == STATUS_OK) {
         code = question_case_needs_memory(arguments, question, error);
     }
+    struct fit_device device = {.memory_bytes = question->memory_bytes, .overhead = question->overhead};
     if (code == STATUS_OK) {
-        code = fit_find(&question->input, question->memory_bytes, &question->overhead, &fit, error);
+        code = doubt_read(arguments, question, &device.doubt, error);
+    }
+    if (code == STATUS_OK) {
+        code = fit_find(&question->input, &device, &fit, error);
     }
     if (code == STATUS_OK && fit.verdict != FIT_YES) {
         int64_t bytes = question_segment_bytes(question);
@@ -258,12 +335,15 @@ const struct command command_fit = {
     .operands = "MODEL",
     .summary = "whether a case fits a device, and with what margin",
     .details = "What decides are the segments that the allocator takes (reserved bytes), in a replay that is\n"
-               "bounded to what context and libraries leave of the device.\n"
+               "bounded to what driver, context and libraries leave of the device. Two things are not known to\n"
+               "the byte: these, and what no rule explains of the segments (--margin). The answer is yes with\n"
+               "the most of both, no with the least, else it depends. docs/PUBLISHED.md says how often a yes was\n"
+               "wrong.\n"
                "\n"
                "Exit codes:\n"
                "  0  it fits\n"
                "  1  it does not fit\n"
-               "  3  it fits with the least published size of context and libraries, and not with the most\n",
+               "  3  it depends: it fits with the least that it may take, and not with the most\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,

@@ -2,6 +2,7 @@
 #include "harness/cli/question_case.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "harness/base/size.h"
 #include "harness/base/size_text.h"
@@ -85,24 +86,27 @@ static enum status_code constants_choose(const struct arguments *arguments, stru
     return code;
 }
 
-/* Constants count if they were asked for: they are those of assay's process, and the question is about PyTorch's. */
+/* Constants count if they were asked for: they are those of assay's process, and the question is about PyTorch's. Of a
+ * memory that is no GPU's whole, the driver keeps nothing. */
 static enum status_code overhead_choose(const struct arguments *arguments, struct question_case *question,
                                         struct status *error)
 {
     const struct target *target = NULL;
+    const char *typed = arguments_value(arguments, "overhead");
     bool asked = arguments_value(arguments, "constants") != NULL;
-    enum status_code code = STATUS_OK;
-    if (arguments_value(arguments, "overhead") != NULL) {
-        int64_t bytes = 0;
+    bool published = typed != NULL && strcmp(typed, "published") == 0;
+    enum mode mode = question->identity.workload.mode;
+    int64_t bytes = 0;
+    enum status_code code = target_find(question->input.target, &target, error);
+    if (code == STATUS_OK && typed != NULL && !published) {
         code = size_option(arguments, "overhead", &bytes, error);
         question->overhead =
             (struct overhead){.kind = OVERHEAD_GIVEN, .low_bytes = bytes, .likely_bytes = bytes, .high_bytes = bytes};
-    } else if (question->gpu != NULL || asked) {
-        code = target_find(question->input.target, &target, error);
-        if (code == STATUS_OK) {
-            question->overhead = overhead_of_device(asked ? question->input.constants : NULL, question->gpu, target,
-                                                    question->identity.workload.mode);
-        }
+    } else if (code == STATUS_OK && published && question->gpu == NULL) {
+        question->overhead = overhead_of_process(question->named, target, mode);
+    } else if (code == STATUS_OK && (question->gpu != NULL || asked)) {
+        const struct constants *constants = asked && !published ? question->input.constants : NULL;
+        question->overhead = overhead_of_device(constants, question->gpu, target, mode);
     }
     return code;
 }
@@ -119,6 +123,10 @@ static enum status_code target_choose(const struct arguments *arguments, struct 
     if (name != NULL && own != NULL) {
         return status_set(error, STATUS_INVALID, "%s: --for %s, but the device is of class %s; leave --for out",
                           arguments->command->name, name, own);
+    }
+    question->named = question->gpu;
+    if (name != NULL && gpu_find(name, &question->named, NULL) != STATUS_OK) {
+        question->named = NULL;
     }
     if (name != NULL || own != NULL) {
         code = target_find(name != NULL ? name : own, &target, error);
@@ -275,7 +283,7 @@ struct bounds_device question_bounds_device(const struct question_case *question
 {
     const struct target *target = target_at(0);
     return target_find(question->input.target, &target, NULL) == STATUS_OK
-               ? (struct bounds_device){.target = target, .gpu = question->gpu}
+               ? (struct bounds_device){.target = target, .gpu = question->named}
                : (struct bounds_device){.target = target_at(0)};
 }
 

@@ -18,7 +18,7 @@
 #define QUESTION_DEVICE_ROWS                                                                                           \
     {"on", OPTION_VALUE, "GPU", "a GPU by its name: \"NVIDIA H200\", \"RTX 4090\", \"A100 80GB\""},                    \
         {"memory", OPTION_VALUE, "SIZE", "instead of a GPU: what tensors may take, as 24GiB (1024s) or 24GB (1000s)"}, \
-        {"overhead", OPTION_VALUE, "SIZE", "what context and libraries take of it (default: measured or published)"},  \
+        {"overhead", OPTION_VALUE, "SIZE", "what context and libraries take of it, or published: a range"},            \
     {                                                                                                                  \
         "constants", OPTION_VALUE, "DEVICE", "the overhead measured on a device of results/reference, or a file"       \
     }
@@ -32,6 +32,7 @@ struct question_case {
     struct constants constants;
     struct estimate_input input;
     const struct gpu *gpu;    /* --on; NULL: not given */
+    const struct gpu *named;  /* --on, or --for if that is a GPU: whose context is predicted; NULL: neither */
     const char *memory_typed; /* --memory; NULL: not given */
     int64_t memory_bytes;     /* of either; 0: neither was given */
     struct overhead overhead; /* of that memory */

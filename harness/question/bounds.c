@@ -3,7 +3,7 @@
 
 #include "harness/base/size.h"
 #include "harness/question/overhead.h"
-#include "harness/record/quantity.h"
+#include "harness/record/level.h"
 #include "harness/tape/tape.h"
 #include "models/config/family.h"
 
@@ -31,35 +31,53 @@ struct doubt doubt_of(const struct config *config, const struct workload *worklo
     return doubts[workload->mode][convolves ? 1 : 0];
 }
 
+/* Without an intermediate product beyond 63 bits. */
 static int64_t part_bytes(int64_t bytes, int permille)
 {
     return bytes / PERMILLE * permille + bytes % PERMILLE * permille / PERMILLE;
 }
 
+int64_t doubt_least(struct doubt doubt, int64_t bytes)
+{
+    return bytes - part_bytes(bytes, doubt.less_permille);
+}
+
+int64_t doubt_most(struct doubt doubt, int64_t bytes)
+{
+    return bytes + part_bytes(bytes, doubt.more_permille);
+}
+
+struct bounds bounds_make(int64_t certain_bytes, int64_t reserved_bytes, const struct bounds_device *device,
+                          const struct config *config, const struct workload *workload)
+{
+    struct doubt doubt = doubt_of(config, workload);
+    struct bounds bounds = {
+        .certain_bytes = certain_bytes,
+        .rule_bytes = reserved_bytes - certain_bytes,
+        .beside = context_ranges_find(device->gpu, device->target, context_use_of(workload->mode)),
+    };
+    int64_t least = doubt_least(doubt, reserved_bytes);
+    bounds.segments = (struct byte_range){least > certain_bytes ? least : certain_bytes, reserved_bytes,
+                                          doubt_most(doubt, reserved_bytes)};
+    bounds.process = byte_range_sum(bounds.segments, byte_range_sum(bounds.beside.context, bounds.beside.libraries));
+    bounds.device = byte_range_sum(bounds.process, idle);
+    bounds.nvml = byte_range_sum(bounds.device, bounds.beside.driver);
+    return bounds;
+}
+
 bool bounds_find(const struct json *replay, const struct bounds_device *device, const struct config *config,
                  const struct workload *workload, struct bounds *bounds)
 {
-    const struct json *reserved = json_get(replay, quantity_name(QUANTITY_RESERVED_BYTES_PEAK));
-    const struct json *requested = json_get(replay, quantity_name(QUANTITY_REQUESTED_BYTES_PEAK));
-    if (json_kind(reserved) != JSON_KIND_INTEGER || json_kind(requested) != JSON_KIND_INTEGER ||
-        device->target->capability == 0) {
+    const struct json *reserved = json_get(replay, level_peak_key(LEVEL_RESERVED));
+    const struct json *requested = json_get(replay, level_peak_key(LEVEL_REQUESTED));
+    bool known = json_kind(reserved) == JSON_KIND_INTEGER && json_kind(requested) == JSON_KIND_INTEGER;
+    if (!known || device->target->capability == 0) {
         return false;
     }
-    int64_t bytes = json_integer_or(reserved, 0);
-    const struct json *workspace = json_get(json_get(replay, "categories_at_peak"), category_name(CATEGORY_WORKSPACE));
-    struct doubt doubt = doubt_of(config, workload);
-    struct bounds found = {
-        .certain_bytes = json_integer_or(requested, 0) - json_integer_or(workspace, 0),
-        .beside = context_ranges_find(device->gpu, device->target, context_use_of(workload->mode)),
-    };
-    int64_t least = bytes - part_bytes(bytes, doubt.less_permille);
-    found.rule_bytes = bytes - found.certain_bytes;
-    found.segments = (struct byte_range){least > found.certain_bytes ? least : found.certain_bytes, bytes,
-                                         bytes + part_bytes(bytes, doubt.more_permille)};
-    found.process = byte_range_sum(found.segments, byte_range_sum(found.beside.context, found.beside.libraries));
-    found.device = byte_range_sum(found.process, idle);
-    found.nvml = byte_range_sum(found.device, found.beside.driver);
-    *bounds = found;
+    const struct json *categories = json_get(replay, "categories_at_peak");
+    int64_t workspace_bytes = json_integer_or(json_get(categories, category_name(CATEGORY_WORKSPACE)), 0);
+    *bounds = bounds_make(json_integer_or(requested, 0) - workspace_bytes, json_integer_or(reserved, 0), device, config,
+                          workload);
     return true;
 }
 
@@ -84,7 +102,7 @@ struct json *bounds_to_json(const struct bounds *bounds)
 static void line(const char *name, struct byte_range range, struct text *text)
 {
     char low[SIZE_TEXT_BYTES], likely[SIZE_TEXT_BYTES], high[SIZE_TEXT_BYTES];
-    text_format(text, "  %-30s %12s", name, size_format(range.likely_bytes, likely));
+    text_format(text, "  %-31s %11s", name, size_format(range.likely_bytes, likely));
     if (range.low_bytes != range.high_bytes) {
         text_format(text, "   %s to %s", size_format(range.low_bytes, low), size_format(range.high_bytes, high));
     }
@@ -96,14 +114,19 @@ static struct byte_range one(int64_t bytes)
     return (struct byte_range){bytes, bytes, bytes};
 }
 
-void bounds_lines(const struct bounds *bounds, struct text *text)
+void bounds_beside_lines(const struct bounds *bounds, struct text *text)
 {
-    text_append(text, "\nbounds of replay: what is likely, and from which to which size it may be\n");
-    line("certain: tensors", one(bounds->certain_bytes), text);
-    line("rule: workspaces, allocator", one(bounds->rule_bytes), text);
     line("segments: both, and unexplained", bounds->segments, text);
     line("range: libraries", bounds->beside.libraries, text);
     line("range: context", bounds->beside.context, text);
     line("process, as in nvidia-smi", bounds->process, text);
     line("device used, as in nvidia-smi", bounds->device, text);
+}
+
+void bounds_lines(const struct bounds *bounds, struct text *text)
+{
+    text_append(text, "\nbounds of replay: what is likely, and from which to which size it may be\n");
+    line("certain: tensors", one(bounds->certain_bytes), text);
+    line("rule: workspaces, allocator", one(bounds->rule_bytes), text);
+    bounds_beside_lines(bounds, text);
 }

@@ -25,6 +25,10 @@ struct doubt {
     int less_permille, more_permille;
 };
 
+/* So many bytes less and more, as the doubt has it. */
+int64_t doubt_least(struct doubt doubt, int64_t bytes);
+int64_t doubt_most(struct doubt doubt, int64_t bytes);
+
 /* What measurements by others and ours left unexplained, by mode and kind of network; the table is in bounds.c. */
 struct doubt doubt_of(const struct config *config, const struct workload *workload);
 
@@ -44,6 +48,10 @@ struct bounds_device {
     const struct gpu *gpu;
 };
 
+/* Of figures that are known. The class is a GPU. */
+struct bounds bounds_make(int64_t certain_bytes, int64_t reserved_bytes, const struct bounds_device *device,
+                          const struct config *config, const struct workload *workload);
+
 /* replay: the object of that estimator. False, and *bounds untouched, if it has no peaks (the case does not fit, or is
  * not modelled) or the class is no GPU. */
 bool bounds_find(const struct json *replay, const struct bounds_device *device, const struct config *config,
@@ -53,7 +61,10 @@ bool bounds_find(const struct json *replay, const struct bounds_device *device, 
  * "nvml_bytes"}, the last seven ranges. null if bounds is NULL. NULL if memory ran out. */
 struct json *bounds_to_json(const struct bounds *bounds);
 
-/* Lines for people. */
+/* Lines for people: the ranges beside the segments, and their sums. */
+void bounds_beside_lines(const struct bounds *bounds, struct text *text);
+
+/* The same below what is certain and a rule, with a heading. */
 void bounds_lines(const struct bounds *bounds, struct text *text);
 
 #endif

@@ -136,6 +136,7 @@ static bool row_make(const struct tape_view *tape, const int *covers, const stru
         .rule = arena_copy(arena, text_string(&rule)),
         .dtype = operand != NULL && storage->category != CATEGORY_WORKSPACE ? dtype_name(operand->dtype) : "bytes",
         .category = storage->category,
+        .is_scratch = storage->is_scratch || storage->category == CATEGORY_WORKSPACE,
         .taken_in = held->taken_in,
         .bytes = held->bytes,
     };
@@ -192,4 +193,13 @@ void explanation_release(struct explanation *explanation)
     moment_release(&explanation->moment);
     arena_release(&explanation->arena);
     *explanation = (struct explanation){0};
+}
+
+int64_t explain_certain_bytes(const struct explanation *explanation)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < explanation->row_count; i++) {
+        bytes += explanation->rows[i].is_scratch ? 0 : explanation->rows[i].bytes;
+    }
+    return bytes;
 }

@@ -21,7 +21,8 @@ struct explain_row {
     const char *dtype; /* "float32"; "unknown" if no operation looks at it as a whole */
     enum category category;
     enum stage taken_in;
-    int64_t bytes; /* requested */
+    bool is_scratch; /* an operator's own or a library's, not a tensor of the program */
+    int64_t bytes;   /* requested */
 };
 
 struct explanation {
@@ -37,6 +38,9 @@ struct explanation {
 enum status_code explain_find(const struct estimate_input *input, enum stage stage, struct explanation *explanation,
                               struct status *error);
 void explanation_release(struct explanation *explanation);
+
+/* Requested bytes of the program's tensors alone: certain, where scratch is a rule. */
+int64_t explain_certain_bytes(const struct explanation *explanation);
 
 /* The property by which rows are put together. */
 enum explain_by { EXPLAIN_TENSOR, EXPLAIN_MODULE, EXPLAIN_CATEGORY, EXPLAIN_STAGE, EXPLAIN_DTYPE, EXPLAIN_BY_COUNT };

@@ -3,7 +3,7 @@
 
 const char *fit_verdict_name(enum fit_verdict verdict)
 {
-    static const char *const names[] = {[FIT_NO] = "no", [FIT_YES] = "yes", [FIT_UNDECIDED] = "undecided"};
+    static const char *const names[] = {[FIT_NO] = "no", [FIT_YES] = "yes", [FIT_UNDECIDED] = "depends"};
     return names[verdict];
 }
 
@@ -26,6 +26,19 @@ static int64_t needed_bytes(const struct trial *trial, struct fit *fit)
     return bytes;
 }
 
+/* What the tensors of the program alone need; workspaces are libraries' and may be smaller. */
+static int64_t certain_bytes(const struct replay_result *result)
+{
+    return result->requested_bytes_peak - result->categories_at_peak[CATEGORY_WORKSPACE];
+}
+
+/* The least of so many bytes, but not less than the tensors. */
+static int64_t least_bytes(const struct fit *fit, const struct trial *trial, int64_t bytes)
+{
+    int64_t least = doubt_least(fit->doubt, bytes), certain = certain_bytes(&trial->unbounded);
+    return least > certain || certain > bytes ? least : certain;
+}
+
 static void margins_note(struct fit *fit)
 {
     int64_t low_rest_bytes = fit->memory_bytes - fit->overhead.high_bytes;
@@ -34,35 +47,83 @@ static void margins_note(struct fit *fit)
     const struct replay_result *result = &fitting->bounded;
     if (fit->verdict != FIT_YES) {
         int64_t bytes = needed_bytes(&fit->trial, fit);
-        fit->margin_low_bytes = low_rest_bytes - bytes;
-        fit->margin_high_bytes = high_rest_bytes - bytes;
+        fit->margin_low_bytes = low_rest_bytes - doubt_most(fit->doubt, bytes);
+        fit->margin_high_bytes = high_rest_bytes - least_bytes(fit, &fit->trial, bytes);
     } else {
-        fit->margin_low_bytes = low_rest_bytes - result->reserved_bytes_peak;
+        fit->margin_low_bytes = low_rest_bytes - doubt_most(fit->doubt, result->reserved_bytes_peak);
     }
     if (fit->verdict != FIT_NO) {
-        fit->margin_high_bytes = high_rest_bytes - result->reserved_bytes_peak;
+        fit->margin_high_bytes = high_rest_bytes - least_bytes(fit, fitting, result->reserved_bytes_peak);
     }
     if (fit_gives_back(fit)) {
-        fit->left_low_bytes = low_rest_bytes - result->allocated_bytes_peak;
-        fit->left_high_bytes = high_rest_bytes - result->allocated_bytes_peak;
+        fit->left_low_bytes = low_rest_bytes - doubt_most(fit->doubt, result->allocated_bytes_peak);
+        fit->left_high_bytes = high_rest_bytes - least_bytes(fit, fitting, result->allocated_bytes_peak);
     }
 }
 
-enum status_code fit_find(const struct estimate_input *input, int64_t memory_bytes, const struct overhead *overhead,
-                          struct fit *fit, struct status *error)
+/* The predicted bytes that may become so many: rest / (1 + more), or rest / (1 - less). */
+static int64_t predicted_bytes(int64_t rest_bytes, int permille)
 {
-    struct fit found = {.memory_bytes = memory_bytes, .overhead = *overhead, .verdict = FIT_YES};
-    bool is_range = overhead->low_bytes != overhead->high_bytes;
-    enum status_code code = trial_run(input, overhead_rest(memory_bytes, overhead->high_bytes), &found.trial, error);
+    int64_t quotient = rest_bytes / permille, rest = rest_bytes % permille;
+    int64_t bytes = quotient <= INT64_MAX / 1000 - 1 ? quotient * 1000 + rest * 1000 / permille : INT64_MAX;
+    return bytes > 0 ? bytes : 1;
+}
+
+/* The trial with the least of both, after that with the most was refused. Sizes of tensors are not in doubt. */
+static enum status_code least_try(const struct estimate_input *input, struct fit *found, bool *fits,
+                                  struct status *error)
+{
+    const struct overhead *overhead = &found->overhead;
+    int64_t rest_bytes = overhead_rest(found->memory_bytes, overhead->low_bytes);
+    bool is_range =
+        overhead->low_bytes != overhead->high_bytes || found->doubt.less_permille > 0 || found->doubt.more_permille > 0;
+    enum status_code code = STATUS_OK;
+    found->least = found->trial;
+    if (is_range) {
+        code = trial_run(input, predicted_bytes(rest_bytes, 1000 - found->doubt.less_permille), &found->least, error);
+    }
+    *fits = code == STATUS_OK && found->least.fits && certain_bytes(&found->least.unbounded) <= rest_bytes;
+    return code;
+}
+
+/* What a refusal says is told of the predicted segments themselves, if they are refused too. */
+static enum status_code refusal_take(const struct estimate_input *input, struct fit *found, struct status *error)
+{
+    const struct overhead *overhead = &found->overhead;
+    bool doubted = found->doubt.less_permille > 0 || found->doubt.more_permille > 0;
+    int64_t taken_bytes = found->verdict == FIT_NO ? overhead->low_bytes : overhead->high_bytes;
+    struct trial plain;
+    if (!doubted) {
+        return STATUS_OK;
+    }
+    enum status_code code = trial_run(input, overhead_rest(found->memory_bytes, taken_bytes), &plain, error);
+    if (code == STATUS_OK && !plain.fits) {
+        found->trial = plain;
+        found->least = found->verdict == FIT_NO ? plain : found->least;
+    }
+    return code;
+}
+
+enum status_code fit_find(const struct estimate_input *input, const struct fit_device *device, struct fit *fit,
+                          struct status *error)
+{
+    struct fit found = {
+        .memory_bytes = device->memory_bytes, .overhead = device->overhead, .doubt = device->doubt, .verdict = FIT_YES};
+    int64_t rest_bytes = overhead_rest(device->memory_bytes, device->overhead.high_bytes);
+    bool least_fits = false;
+    enum status_code code =
+        trial_run(input, predicted_bytes(rest_bytes, 1000 + device->doubt.more_permille), &found.trial, error);
     if (code == STATUS_OK && !found.trial.fits) {
-        found.least = found.trial;
-        code =
-            is_range ? trial_run(input, overhead_rest(memory_bytes, overhead->low_bytes), &found.least, error) : code;
-        found.verdict = found.least.fits ? FIT_UNDECIDED : FIT_NO;
+        code = least_try(input, &found, &least_fits, error);
+        found.verdict = least_fits ? FIT_UNDECIDED : FIT_NO;
         found.trial = found.least.fits ? found.trial : found.least;
+        found.least = least_fits ? found.least : found.trial;
     }
     if (code == STATUS_OK) {
         margins_note(&found);
+        code = found.verdict != FIT_YES ? refusal_take(input, &found, error) : code;
+    }
+    if (code == STATUS_OK) {
         *fit = found;
     }
     return code;

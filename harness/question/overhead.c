@@ -14,13 +14,19 @@ static struct overhead overhead_make(enum overhead_kind kind, struct byte_range 
         .kind = kind, .low_bytes = range.low_bytes, .likely_bytes = range.likely_bytes, .high_bytes = range.high_bytes};
 }
 
-static struct overhead published_of(const struct gpu *gpu, const struct target *target, enum mode mode)
+static struct overhead published_of(struct context_ranges parts)
 {
-    struct context_ranges parts = context_ranges_find(gpu, target, context_use_of(mode));
     struct byte_range process = byte_range_sum(parts.context, parts.libraries);
     struct overhead overhead = overhead_make(OVERHEAD_PUBLISHED, byte_range_sum(parts.driver, process));
     overhead.parts = parts;
     return overhead;
+}
+
+struct overhead overhead_of_process(const struct gpu *gpu, const struct target *target, enum mode mode)
+{
+    struct context_ranges parts = context_ranges_find(gpu, target, context_use_of(mode));
+    parts.driver = (struct byte_range){0};
+    return published_of(parts);
 }
 
 static bool level_sum(const struct constants_spread *context, const struct constants_spread *growth, int64_t *sum)
@@ -35,7 +41,7 @@ struct overhead overhead_of_device(const struct constants *constants, const stru
     int64_t bytes = 0;
     if (growth == NULL || (!level_sum(&constants->context.process, &growth->process, &bytes) &&
                            !level_sum(&constants->context.device, &growth->device, &bytes))) {
-        return published_of(gpu, target, mode);
+        return published_of(context_ranges_find(gpu, target, context_use_of(mode)));
     }
     struct byte_range driver = {0}, measured = {bytes, bytes, bytes};
     if (gpu != NULL) {

@@ -36,6 +36,9 @@ struct overhead {
 struct overhead overhead_of_device(const struct constants *constants, const struct gpu *gpu,
                                    const struct target *target, enum mode mode);
 
+/* Of a process alone, as published: without what the driver keeps. */
+struct overhead overhead_of_process(const struct gpu *gpu, const struct target *target, enum mode mode);
+
 /* What a program in that mode uses of libraries. */
 enum context_use context_use_of(enum mode mode);
 

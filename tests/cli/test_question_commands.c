@@ -32,6 +32,8 @@ static const struct {
     {{"fit", "tiny-gpt2", "--mode", "load", "--memory", "10gb"},
      "assay: fit: --memory: '10gb' leaves open whether it counts in 1000s or in 1024s; write 10GB (1000s) or 10GiB "
      "(1024s)\n"},
+    {{"fit", "tiny-gpt2", "--mode", "load", "--memory", "1GiB", "--margin", "some"},
+     "assay: fit: --margin: 'some' is no percentage; write 0 to 1000, as 5%\n"},
     {{"fit", "tiny-gpt2", "--mode", "load"}, "assay: fit: no device is named; add --on GPU or --memory SIZE\n"},
     {{"fit", "tiny-gpt2", "--mode", "load", "--memory", "0"},
      "assay: fit: --memory 0 holds nothing; write a size such as 24GiB\n"},
@@ -166,9 +168,14 @@ static void a_verdict_says_what_is_missing_or_left(void **state)
         const char *words[WORDS_MAXIMUM], *says[3];
     } rows[] = {
         {{"fit", "gpt2", "--mode", "infer", "--on", "T4", "--batch", "425"},
-         {"\nundecided: with the most overhead ", " too little", ", with the least "}},
+         {"\ndepends: with the most that it may take ", " too little", ", with the least "}},
         {{"fit", "tiny-gpt2", "--mode", "load", "--memory", "2097151B"},
          {"\ndoes not fit: 1 B too little (", "while 0 B are held", NULL}},
+        {{"fit", "gpt2", "--mode", "train", "--memory", "2558525440B"},
+         {"\ndepends: with the most", "  segments may be ", "--margin 0 takes them as predicted\n"}},
+        {{"fit", "gpt2", "--mode", "train", "--memory", "2558525440B", "--margin", "0"}, {"\nfits: 0 B left (", NULL}},
+        {{"fit", "gpt2", "--mode", "train", "--memory", "4GiB", "--for", "RTX 4060", "--overhead", "published"},
+         {" left (up to 424.32 MiB taken off for context and libraries, from published figures)\n", NULL}},
         {{"fit", "tiny-gpt2", "--mode", "load", "--memory", "2MiB", "--overhead", "3MiB"},
          {"devices: any number is too few: the overhead alone, 3.00 MiB, is as large as the memory or larger\n", NULL}},
         {{"fit", "SmolLM2-135M", "--mode", "generate", "--batch", "64", "--new-tokens", "4000", "--precision", "bf16",

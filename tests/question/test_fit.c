@@ -16,7 +16,8 @@ static struct fit fit_of(const struct trial_scene *scene, int64_t memory_bytes, 
 {
     struct fit fit;
     struct status error = {0};
-    if (fit_find(&scene->input, memory_bytes, overhead, &fit, &error) != STATUS_OK) {
+    struct fit_device device = {.memory_bytes = memory_bytes, .overhead = *overhead};
+    if (fit_find(&scene->input, &device, &fit, &error) != STATUS_OK) {
         fail_msg("%s", error.text);
     }
     return fit;
@@ -140,6 +141,49 @@ static void what_is_hoarded_without_a_bound_is_no_shortage(void **state)
     trial_scene_close(&scene);
 }
 
+static struct fit doubted(const struct trial_scene *scene, int64_t memory_bytes, struct doubt doubt)
+{
+    struct fit fit;
+    struct status error = {0};
+    struct fit_device device = {.memory_bytes = memory_bytes, .overhead = none, .doubt = doubt};
+    if (fit_find(&scene->input, &device, &fit, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    return fit;
+}
+
+/* A yes allows for more than is predicted, a no for less, and neither goes below the tensors themselves. */
+static void doubt_makes_it_depend(void **state)
+{
+    (void)state;
+    static const struct doubt tenth = {.less_permille = 100, .more_permille = 100};
+    struct trial_scene scene;
+    struct workload workload = workload_default(MODE_LOAD);
+    trial_scene_open(&scene, "bert-base-cased", &workload, "sm_90");
+    int64_t reserved_bytes = trial_scene_reserved(&scene), tenth_bytes = reserved_bytes / 1000 * 100;
+    struct fit fit = doubted(&scene, reserved_bytes + tenth_bytes + 1000, tenth);
+    assert_int_equal(fit.verdict, FIT_YES);
+    assert_true(fit.margin_low_bytes >= 0 && fit.margin_low_bytes <= 2000);
+    fit = doubted(&scene, reserved_bytes + tenth_bytes - 1000, tenth);
+    assert_int_equal(fit.verdict, FIT_UNDECIDED);
+    assert_true(fit.margin_low_bytes < 0 && fit.margin_high_bytes > 0);
+    assert_int_equal(doubted(&scene, reserved_bytes, tenth).verdict, FIT_UNDECIDED);
+    int64_t tensors_bytes = doubted(&scene, reserved_bytes, tenth).trial.unbounded.requested_bytes_peak;
+    int64_t least_bytes = reserved_bytes - tenth_bytes;
+    assert_true(tensors_bytes < least_bytes);
+    assert_int_equal(doubted(&scene, least_bytes + 1000, tenth).verdict, FIT_UNDECIDED);
+    fit = doubted(&scene, least_bytes - 1000, tenth);
+    assert_int_equal(fit.verdict, FIT_NO);
+    assert_true(fit.margin_high_bytes < 0 && fit.margin_high_bytes >= -2000);
+    static const struct doubt half = {.less_permille = 500, .more_permille = 0};
+    assert_int_equal(doubted(&scene, tensors_bytes, half).verdict, FIT_UNDECIDED);
+    fit = doubted(&scene, tensors_bytes - 1, half);
+    assert_int_equal(fit.verdict, FIT_NO);
+    assert_true(fit.margin_high_bytes < 0);
+    assert_int_equal(doubted(&scene, reserved_bytes, half).verdict, FIT_YES);
+    trial_scene_close(&scene);
+}
+
 /* Constants: context 700 and growth 42 are 742; a mode that nobody calibrated has the published range. */
 static void overhead_comes_from_constants_where_they_know_the_mode(void **state)
 {
@@ -177,6 +221,7 @@ int main(void)
         cmocka_unit_test(overhead_is_taken_off),
         cmocka_unit_test(cached_segments_are_given_back_first),
         cmocka_unit_test(what_is_hoarded_without_a_bound_is_no_shortage),
+        cmocka_unit_test(doubt_makes_it_depend),
         cmocka_unit_test(overhead_comes_from_constants_where_they_know_the_mode),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
