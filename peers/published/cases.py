@@ -100,9 +100,13 @@ def xmem(row, source):
     if s["optimizer"] not in OPTIMIZERS:
         raise NotPredicted(f"the optimizer {s['optimizer']} of torch.optim is not modelled")
     fields = {"precision": "float32", "batch": s["batch"], "optimizer": OPTIMIZERS[s["optimizer"]]}
+    # `outputs = model(...)`: those of one iteration live until the next has made its own.
+    fields["outputs"] = "kept"
     if s["image"]:
         # PyTorch's default: convolutions may use TF32, products may not.
         return Case(image_model(row["model"], 86), "train", {**fields, "tf32_convolutions": True})
+    # The configuration's default holds in training too.
+    fields["use_cache"] = True
     if row["settings"]["seq"].startswith("random"):
         note = "text of at most 128 tokens, predicted for 128"
     else:
@@ -117,7 +121,8 @@ def xmem(row, source):
 
 def gpumemnet_real(row, source):
     s = row["settings"]
-    fields = {"precision": "float32", "batch": s["batch"], "optimizer": "adam-foreach"}
+    # The script assigns outputs and loss in its loop, without deleting them.
+    fields = {"precision": "float32", "batch": s["batch"], "optimizer": "adam-foreach", "outputs": "kept"}
     if "image" in s:
         return Case(image_model(row["model"], s["image"]), "train", {**fields, "tf32_convolutions": True})
     return Case(text_model(row["model"]), "train", {**fields, "seq": s["seq"]})
@@ -149,9 +154,11 @@ def optimum(row, source):
         return Case("bert-base-uncased", "infer",
                     {"precision": "float32", "batch": s["batch"], "seq": s["seq"], "head": "bare",
                      "attention": "eager"})
-    fields = {"precision": "int4" if kind == "bnb" else "float16", "batch": s["batch"], "seq": s["seq"]}
     if kind == "bnb":
         raise NotPredicted("which of bitsandbytes' formats was used is not stated")
+    fields = {"precision": "float16", "batch": s["batch"], "seq": s["seq"]}
+    if row["mode"] == "infer":
+        fields["use_cache"] = True  # the configuration's default: keys and values of all layers are returned
     if s.get("attention", "eager") == "eager":
         fields["attention"] = "eager"
     if row["mode"] == "generate":
