@@ -142,16 +142,14 @@ void sum_run(struct tape *tape, struct value *a, struct value *sum, double facto
         reduction.summed[i] = sum->shape.size[i] != a->shape.size[i];
     }
     struct reduction_scratch scratch = reduction_scratch_of(tape->target, &reduction);
-    struct value *partial = NULL, *counters = NULL;
-    if (scratch.partial_bytes > 0) {
-        partial = scratch_bytes_new(tape, scratch.partial_bytes, "partial sums");
-        counters = scratch_bytes_new(tape, scratch.counter_bytes, "counters of partial sums");
+    for (int64_t part = 0; part < scratch.part_count; part++) {
+        struct value *partial = scratch_bytes_new(tape, scratch.partial_bytes, "partial sums");
+        tape_drop(tape, scratch_bytes_new(tape, scratch.counter_bytes, "counters of partial sums"));
+        tape_drop(tape, partial);
     }
     struct value *values[] = {a, sum};
     struct operation_attributes attributes = attributes_f(factor, 0.0);
     tape_run(tape, OPCODE_SUM, &attributes, 1, 2, values);
-    tape_drop(tape, counters);
-    tape_drop(tape, partial);
 }
 
 /* The sum over leading dimensions and over those that shape has as 1. */

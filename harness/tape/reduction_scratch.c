@@ -20,6 +20,7 @@ struct dimension {
 };
 
 struct iterator {
+    int64_t part_count; /* this is one of so many */
     int count;
     struct dimension dimensions[TENSOR_RANK_MAXIMUM];
 };
@@ -103,12 +104,13 @@ static void iterator_halve(struct iterator *iterator, int64_t element_bytes)
             return;
         }
         widest->size -= widest->size / 2;
+        iterator->part_count *= 2;
     }
 }
 
 static struct iterator iterator_of(const struct reduction *reduction)
 {
-    struct iterator iterator = {.count = reduction->rank};
+    struct iterator iterator = {.part_count = 1, .count = reduction->rank};
     int64_t output_stride = 1;
     for (int i = 0; i < reduction->rank; i++) {
         int from = reduction->rank - 1 - i;
@@ -230,6 +232,7 @@ struct reduction_scratch reduction_scratch_of(const struct target *target, const
         scratch.partial_bytes = sum_bytes * blocks.output_count * sharing;
         scratch.partial_bytes *= blocks.sums_across_width ? 1 : blocks.width * blocks.outputs_a_load;
         scratch.counter_bytes = COUNTER_BYTES * columns;
+        scratch.part_count = iterator.part_count;
     }
     return scratch;
 }

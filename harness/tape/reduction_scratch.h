@@ -15,7 +15,8 @@
  * 4,096 / 4 = 1,024 rows, so min(ceil(132 * 16 / 6), 1,024 / 16) = 64 blocks share an output: 4 * 768 * 64 * 32 * 4 =
  * 25,165,824 bytes of partial sums, 24 of counters. Measured: the same (docs/pytorch-findings.md). 128 rows: 32 for
  * each thread, nothing. A tensor of 2^31 bytes and more is halved until its parts are smaller, and each is summed on
- * its own: the scratch is that of one part. Not here: the float32 sums that PyTorch keeps between the parts of a 16-bit
+ * its own, with scratch of its own: 32,768 rows of 30,522 in float32 take 62,509,056 and 1,908 bytes twice, one pair
+ * after the other (measured). Not here: the float32 sums that PyTorch keeps between the parts of a 16-bit
  * tensor, 4 * outputs. */
 #ifndef ASSAY_TAPE_REDUCTION_SCRATCH_H
 #define ASSAY_TAPE_REDUCTION_SCRATCH_H
@@ -34,6 +35,7 @@ struct reduction {
 
 struct reduction_scratch {
     int64_t partial_bytes, counter_bytes; /* both 0: nothing is taken */
+    int64_t part_count;                   /* so many times, one after the other; of the largest part */
 };
 
 struct reduction_scratch reduction_scratch_of(const struct target *target, const struct reduction *reduction);

@@ -1,5 +1,5 @@
-/* What single operators take, allocation by allocation, against PyTorch on GPUs: the `operator` and `attention` lines
- * of peers/pytorch/probe.py under results/reference, rows [bytes, held at the end] of one call and of its backward
+/* What single operators take, allocation by allocation, against PyTorch on GPUs: the `operator`, `reduction` and
+ * `attention` lines of peers/pytorch/probe.py under results/reference, rows [bytes, held at the end] of one call and of its backward
  * pass. */
 #include <glob.h>
 #include <inttypes.h>
@@ -440,6 +440,24 @@ static void operators_take_what_pytorch_takes(void **state)
     lines_check("operator", operator_check, 97);
 }
 
+static bool reduction_check(const struct json *line)
+{
+    struct call call = call_open(line);
+    char what[80];
+    snprintf(what, sizeof what, "sum of %" PRId64 " rows of %" PRId64 ", %s", number(line, "rows"),
+             number(line, "columns"), json_string_or(json_get(line, "dtype"), ""));
+    struct value *a = matrix(&call, number(line, "rows"), number(line, "columns"));
+    begin(&call);
+    passes_check(what, line, &call, tape_sum(call.tape, a, 0, true), true, false);
+    return true;
+}
+
+static void sums_take_what_pytorch_takes(void **state)
+{
+    (void)state;
+    lines_check("reduction", reduction_check, 168);
+}
+
 static void attention_takes_what_pytorch_takes(void **state)
 {
     (void)state;
@@ -449,6 +467,7 @@ static void attention_takes_what_pytorch_takes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(operators_take_what_pytorch_takes),
+                                       cmocka_unit_test(sums_take_what_pytorch_takes),
                                        cmocka_unit_test(attention_takes_what_pytorch_takes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
