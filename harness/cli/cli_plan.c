@@ -343,7 +343,7 @@ static enum status_code device_read(const struct arguments *arguments, struct pl
     struct question_case question = {.identity.workload.mode = MODE_TRAIN}; /* whose libraries are the largest */
     enum status_code code = question_device_read(arguments, &question, error);
     if (code == STATUS_OK && question.gpu != NULL) {
-        plan->target = question.gpu->target;
+        plan->target = target_of_gpu(question.gpu)->name;
         plan->gpu = question.gpu;
     }
     plan->memory_bytes = code == STATUS_OK ? question_segment_bytes(&question) : 0;

@@ -116,7 +116,7 @@ static enum status_code target_choose(const struct arguments *arguments, struct 
 {
     const struct target *target = target_at(0);
     const char *name = arguments_value(arguments, "for");
-    const char *own = question->gpu != NULL               ? question->gpu->target
+    const char *own = question->gpu != NULL               ? target_of_gpu(question->gpu)->name
                       : question->input.constants != NULL ? question->input.constants->device.target
                                                           : NULL;
     enum status_code code = STATUS_OK;

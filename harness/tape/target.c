@@ -38,6 +38,25 @@ static const struct target targets[] = {
 
 enum { TARGET_COUNT = sizeof targets / sizeof targets[0] };
 
+#define PART(class, capability, count, threads)                                                                        \
+    {                                                                                                                  \
+        class ":" #count, (capability) == 90 ? WORKSPACE_HOPPER_BYTES : WORKSPACE_BYTES, LINEAR_WORKSPACE_BYTES,       \
+            CONVOLUTION_WORKSPACE_BYTES, capability, count, threads                                                    \
+    }
+
+/* GPUs of a class with another number of multiprocessors than its row: H100 PCIe, H20, A10, A10G, RTX 3060, 3070,
+ * A4000 and 3090, RTX 4060, 4070, L4, RTX 4080 and 4090, RTX 5060 Ti, 5070, 5070 Ti, 5080 and 5090. */
+static const struct target parts[] = {
+    PART("sm_90", 90, 114, 2048),  PART("sm_90", 90, 78, 2048),   PART("sm_86", 86, 72, 1536),
+    PART("sm_86", 86, 80, 1536),   PART("sm_86", 86, 28, 1536),   PART("sm_86", 86, 46, 1536),
+    PART("sm_86", 86, 48, 1536),   PART("sm_86", 86, 82, 1536),   PART("sm_89", 89, 24, 1536),
+    PART("sm_89", 89, 46, 1536),   PART("sm_89", 89, 58, 1536),   PART("sm_89", 89, 76, 1536),
+    PART("sm_89", 89, 128, 1536),  PART("sm_120", 120, 36, 1536), PART("sm_120", 120, 48, 1536),
+    PART("sm_120", 120, 70, 1536), PART("sm_120", 120, 84, 1536), PART("sm_120", 120, 170, 1536),
+};
+
+enum { PART_COUNT = sizeof parts / sizeof parts[0] };
+
 const struct target *target_at(int index)
 {
     return index >= 0 && index < (int)TARGET_COUNT ? &targets[index] : NULL;
@@ -65,10 +84,37 @@ static bool is_capability(const char *typed, const struct target *target)
            (digits[length] == '\0' || strcmp(digits + length, "a") == 0);
 }
 
+/* The row with exactly this name; NULL: none. */
+static const struct target *target_named(const char *name)
+{
+    for (int i = 0; i < (int)TARGET_COUNT + (int)PART_COUNT; i++) {
+        const struct target *target = i < (int)TARGET_COUNT ? &targets[i] : &parts[i - TARGET_COUNT];
+        if (strcmp(target->name, name) == 0) {
+            return target;
+        }
+    }
+    return NULL;
+}
+
+const struct target *target_of_gpu(const struct gpu *gpu)
+{
+    const struct target *class = target_named(gpu->target);
+    for (int i = 0; i < (int)PART_COUNT && !gpu_is_amd(gpu); i++) {
+        if (parts[i].capability == class->capability && parts[i].multiprocessor_count == gpu->multiprocessor_count) {
+            return &parts[i];
+        }
+    }
+    return class;
+}
+
 /* The row that other words stand for; NULL: none. */
 static const struct target *target_meant(const char *name)
 {
     const char *known = gpu_target(name);
+    const struct gpu *gpu = NULL;
+    if (known != NULL && gpu_find(name, &gpu, NULL) == STATUS_OK) {
+        return target_of_gpu(gpu);
+    }
     for (size_t i = 0; i < sizeof words / sizeof words[0] && known == NULL; i++) {
         known = strcasecmp(words[i].word, name) == 0 ? words[i].name : NULL;
     }
@@ -86,14 +132,10 @@ enum status_code target_find(const char *name, const struct target **target, str
 {
     struct text names = {0};
     for (int i = 0; i < (int)TARGET_COUNT; i++) {
-        if (strcmp(targets[i].name, name) == 0) {
-            *target = &targets[i];
-            text_release(&names);
-            return STATUS_OK;
-        }
         text_format(&names, "%s%s", i > 0 ? ", " : "", targets[i].name);
     }
-    const struct target *meant = target_meant(name);
+    const struct target *meant = target_named(name);
+    meant = meant != NULL ? meant : target_meant(name);
     enum status_code code = STATUS_OK;
     if (meant != NULL) {
         *target = meant;

@@ -169,9 +169,10 @@ static void a_class_of_devices_has_the_names_of_its_gpus(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
-        {"sm_90", "sm_90"}, {"h100", "sm_90"},   {"A100", "sm_80"}, {"rtx4090", "sm_89"}, {"RTX 5090", "sm_120"},
-        {"sm90", "sm_90"},  {"SM_90a", "sm_90"}, {"9.0", "sm_90"},  {"120", "sm_120"},    {"12.0", "sm_120"},
-        {"cpu", "host"},    {"Host", "host"},    {"gpu", "sm_90"},  {"cuda", "sm_90"},    {"b200", "sm_100"},
+        {"sm_90", "sm_90"},         {"h100", "sm_90"},  {"A100", "sm_80"},   {"rtx4090", "sm_89:128"},
+        {"RTX 5090", "sm_120:170"}, {"sm90", "sm_90"},  {"SM_90a", "sm_90"}, {"9.0", "sm_90"},
+        {"120", "sm_120"},          {"12.0", "sm_120"}, {"cpu", "host"},     {"Host", "host"},
+        {"gpu", "sm_90"},           {"cuda", "sm_90"},  {"b200", "sm_100"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct target *target = NULL;
@@ -185,6 +186,25 @@ static void a_class_of_devices_has_the_names_of_its_gpus(void **state)
     }
 }
 
+/* A class says how many multiprocessors its usual GPU has; one with another number has a row of its own. */
+static void a_gpu_has_its_own_number_of_multiprocessors(void **state)
+{
+    (void)state;
+    for (int i = 0; gpu_at(i) != NULL; i++) {
+        const struct gpu *gpu = gpu_at(i);
+        const struct target *target = target_of_gpu(gpu), *found = NULL;
+        size_t length = strlen(gpu->target);
+        assert_int_equal(strncmp(target->name, gpu->target, length), 0);
+        assert_true(target->name[length] == '\0' || target->name[length] == ':');
+        if (gpu->multiprocessor_count > 0 && target->multiprocessor_count != gpu->multiprocessor_count) {
+            fail_msg("%s has %d multiprocessors, %s has %d", gpu->name, gpu->multiprocessor_count, target->name,
+                     target->multiprocessor_count);
+        }
+        assert_int_equal(target_find(target->name, &found, NULL), STATUS_OK);
+        assert_ptr_equal(found, target);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -194,6 +214,7 @@ int main(void)
         cmocka_unit_test(every_row_is_whole),
         cmocka_unit_test(a_figure_says_whose_it_is),
         cmocka_unit_test(a_class_of_devices_has_the_names_of_its_gpus),
+        cmocka_unit_test(a_gpu_has_its_own_number_of_multiprocessors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

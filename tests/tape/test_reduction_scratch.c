@@ -55,6 +55,18 @@ static void sums_of_rows_take_what_was_measured(void **state)
     }
 }
 
+/* 6 columns of blocks, of which 12 run on a multiprocessor of 1,536 threads: 28 * 12 / 6 = 56 blocks share an output
+ * of an RTX 3060, 24 * 12 / 6 = 48 one of an RTX 4060; on an H100 as many as there is work for, 64. */
+static void a_gpu_divides_by_its_multiprocessors(void **state)
+{
+    (void)state;
+    struct reduction reduction = matrix(DTYPE_FLOAT32, 4096, 768, true);
+    scratch_is(scratch_of("RTX 3060", &reduction), INT64_C(4) * 768 * 56 * 32 * 4, 24);
+    scratch_is(scratch_of("sm_86:28", &reduction), INT64_C(4) * 768 * 56 * 32 * 4, 24);
+    scratch_is(scratch_of("RTX 4060", &reduction), INT64_C(4) * 768 * 48 * 32 * 4, 24);
+    scratch_is(scratch_of("H100", &reduction), 25165824, 24);
+}
+
 /* [batch, rows, columns] is the matrix of all rows, whatever dimensions of size 1 are put between. */
 static void dimensions_that_lie_as_one_are_one(void **state)
 {
@@ -126,9 +138,9 @@ static void what_is_large_is_summed_in_halves(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_of_rows_take_what_was_measured), cmocka_unit_test(dimensions_that_lie_as_one_are_one),
-        cmocka_unit_test(a_row_is_summed_by_one_block),        cmocka_unit_test(odd_rows_are_loaded_one_by_one),
-        cmocka_unit_test(fewer_multiprocessors_share_less),    cmocka_unit_test(everything_into_one_number),
-        cmocka_unit_test(what_is_large_is_summed_in_halves)};
+        cmocka_unit_test(sums_of_rows_take_what_was_measured), cmocka_unit_test(a_gpu_divides_by_its_multiprocessors),
+        cmocka_unit_test(dimensions_that_lie_as_one_are_one),  cmocka_unit_test(a_row_is_summed_by_one_block),
+        cmocka_unit_test(odd_rows_are_loaded_one_by_one),      cmocka_unit_test(fewer_multiprocessors_share_less),
+        cmocka_unit_test(everything_into_one_number),          cmocka_unit_test(what_is_large_is_summed_in_halves)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
