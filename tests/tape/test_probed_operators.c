@@ -1,6 +1,6 @@
 /* What single operators take, allocation by allocation, against PyTorch on GPUs: the `operator`, `reduction` and
- * `attention` lines of peers/pytorch/probe.py under results/reference, rows [bytes, held at the end] of one call and of its backward
- * pass. */
+ * `attention` lines of peers/pytorch/probe.py under results/reference, rows [bytes, held at the end] of one call and of
+ * its backward pass. */
 #include <glob.h>
 #include <inttypes.h>
 #include <setjmp.h>
