@@ -68,6 +68,17 @@
     X(LOSS_COMPOSED, "composed")                                                                                       \
     X(LOSS_FUSED, "fused")
 
+/* Where the program calls optimizer.zero_grad(). */
+#define ZERO_GRAD_TABLE(X)                                                                                             \
+    X(ZERO_GRAD_AFTER_STEP, "after-step")                                                                              \
+    X(ZERO_GRAD_BEFORE_FORWARD, "before-forward")                                                                      \
+    X(ZERO_GRAD_BEFORE_BACKWARD, "before-backward")
+
+/* What it makes of a gradient: None, or zeros in the same place (set_to_none=False). */
+#define ZERO_GRAD_TO_TABLE(X)                                                                                          \
+    X(ZERO_GRAD_TO_NONE, "none")                                                                                       \
+    X(ZERO_GRAD_TO_ZEROS, "zeros")
+
 #define LORA_TARGETS_TABLE(X)                                                                                          \
     X(LORA_TARGETS_ATTENTION, "attention")                                                                             \
     X(LORA_TARGETS_LINEAR, "linear")
@@ -170,6 +181,12 @@
     X(ACCUMULATE, accumulate, COUNT, NULLABLE, 1, IN_TRAIN, true, "accumulate%", HAS_OPTION, "accumulate", "N",        \
       "micro-batches for each step of the optimizer (train; default: 1)", .lowest = 1, .usual_is_no = true,            \
       .refusal = "takes no optimizer step; write 1, or")                                                               \
+    X(ZERO_GRAD, zero_grad, NAME, UNUSUAL, ZERO_GRAD_AFTER_STEP, IN_TRAIN, true, "zero-grad-%", HAS_OPTION,            \
+      "zero-grad", "W", "after-step (default), before-forward, before-backward (train)", .usual_is_no = true,          \
+      .refusal = "has no gradients; leave it out, or write")                                                           \
+    X(ZERO_GRAD_TO, zero_grad_to, NAME, UNUSUAL, ZERO_GRAD_TO_NONE, IN_TRAIN, true, "zero-grad-to-%", HAS_OPTION,      \
+      "zero-grad-to", "none|zeros", "none (default), or zeros: set_to_none=False, gradients stay (train)",             \
+      .usual_is_no = true, .refusal = "has no gradients; leave it out, or write")                                      \
     X(LOGITS, logits, NAME, NULLABLE, mode == MODE_GENERATE ? LOGITS_LAST : LOGITS_ALL, IN_PASS,                       \
       !traits.is_image && workload->head != HEAD_BARE, "logits-%", HAS_OPTION, "logits", "all|last",                   \
       "rows of the head that are computed (default: all; generate: last)", .label = "%", .usual_is_no = true)          \

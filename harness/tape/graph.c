@@ -226,11 +226,23 @@ void gradient_pass(struct tape *tape, struct node *node, struct value **out, str
 
 /* -- the engine */
 
+/* A heap: the highest sequence first. Of equals (the leaves of one product) it hands out the one that libstdc++'s
+ * std::priority_queue would, which is PyTorch's queue: the order in which their gradients are given back follows it. */
 struct queue {
-    struct node **nodes; /* a heap: the highest sequence first */
+    struct node **nodes;
     int count;
     size_t capacity;
 };
+
+/* Puts node where `at` is free, or nearer to the top. */
+static void queue_rise(struct queue *queue, int at, struct node *node)
+{
+    while (at > 0 && queue->nodes[(at - 1) / 2]->sequence < node->sequence) {
+        queue->nodes[at] = queue->nodes[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    queue->nodes[at] = node;
+}
 
 static void queue_push(struct tape *tape, struct queue *queue, struct node *node)
 {
@@ -240,12 +252,7 @@ static void queue_push(struct tape *tape, struct queue *queue, struct node *node
         return;
     }
     queue->nodes = grown;
-    int at = queue->count++;
-    while (at > 0 && queue->nodes[(at - 1) / 2]->sequence < node->sequence) {
-        queue->nodes[at] = queue->nodes[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    queue->nodes[at] = node;
+    queue_rise(queue, queue->count++, node);
 }
 
 static struct node *queue_pop(struct queue *queue)
@@ -253,21 +260,14 @@ static struct node *queue_pop(struct queue *queue)
     struct node *top = queue->nodes[0];
     struct node *last = queue->nodes[--queue->count];
     int at = 0;
-    for (;;) {
-        int child = 2 * at + 1;
-        if (child >= queue->count) {
-            break;
-        }
-        if (child + 1 < queue->count && queue->nodes[child + 1]->sequence > queue->nodes[child]->sequence) {
-            child++;
-        }
-        if (queue->nodes[child]->sequence <= last->sequence) {
-            break;
-        }
+    /* The free place goes down to the end, and of equal children to the second; then the last node rises from there. */
+    for (int child = 2; child <= queue->count; child = 2 * at + 2) {
+        bool is_first = child == queue->count || queue->nodes[child]->sequence < queue->nodes[child - 1]->sequence;
+        child = is_first ? child - 1 : child;
         queue->nodes[at] = queue->nodes[child];
         at = child;
     }
-    queue->nodes[at] = last;
+    queue_rise(queue, at, last);
     return top;
 }
 
@@ -350,7 +350,8 @@ static void gradient_arrive(struct tape *tape, struct value **place, struct valu
 
 static void node_deliver(struct tape *tape, struct queue *ready, struct node *node, struct value **gradients)
 {
-    for (int i = 0; i < node->input_count; i++) {
+    for (int k = 0; k < node->input_count; k++) {
+        int i = node->last_input_first ? (k + node->input_count - 1) % node->input_count : k;
         struct edge *edge = &node->edges[i];
         if (edge->node == NULL) {
             continue;

@@ -56,6 +56,7 @@ struct node {
     uint64_t sequence; /* later nodes run first; accumulating ones at once */
     int input_count, output_count;
     struct edge edges[NODE_INPUTS_MAXIMUM];
+    bool last_input_first; /* PyTorch's function names the last input before the others: its gradient goes out first */
     struct value *saved[NODE_SAVED_MAXIMUM];
     struct value *kept[NODE_KEPT_MAXIMUM]; /* by the tape's list */
     struct operation_attributes attributes;

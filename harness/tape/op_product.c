@@ -152,6 +152,7 @@ static struct value *linear_make(struct tape *tape, struct value *a, struct valu
     struct node *node = node_new(tape, linear_backward, 3, inputs, NULL);
     if (node != NULL) {
         node->attributes = attributes_i(stored_in_out ? 1 : 0, bias != NULL ? 1 : 0);
+        node->last_input_first = true; /* addmm(bias, a, weight) */
         node_save(tape, node, 0, node_wants(node, 1) ? rows : NULL);
         node_save(tape, node, 1, node_wants(node, 0) ? inputs[1] : NULL);
     }

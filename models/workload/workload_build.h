@@ -14,6 +14,7 @@ struct build {
     struct optimizer_state *states;
     int parameter_count;
     struct value *scale, *found; /* of the gradient scaler, else NULL */
+    bool zeroes_before_backward; /* the micro-batch that is built calls zero_grad() between its passes */
     struct forward_leaves leaves;
     struct model_output output; /* what the program's name for the last output keeps; all zero: nothing */
     int near_tensor;

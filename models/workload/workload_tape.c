@@ -197,6 +197,20 @@ static void scaler_make(struct build *build)
     build->found = tape_hold(tape, tape_leaf(tape, CATEGORY_OPTIMIZER, DTYPE_FLOAT32, 0, &one, false, "found_inf"));
 }
 
+/* optimizer.zero_grad(). */
+static void gradients_zero(struct build *build)
+{
+    struct tape *tape = build->forward.tape;
+    bool stays = build->forward.workload->zero_grad_to == ZERO_GRAD_TO_ZEROS;
+    for (int i = 0; i < build->parameter_count; i++) {
+        if (!stays) {
+            tape_gradient_drop(tape, build->parameters[i]);
+        } else if (tape_gradient(build->parameters[i]) != NULL) {
+            tape_fill(tape, tape_gradient(build->parameters[i]), 0.0);
+        }
+    }
+}
+
 /* One micro-batch. The loss keeps its name until the next one is there, and with it the leaf of its graph. */
 static void micro_batch(struct build *build, struct value **loss)
 {
@@ -211,6 +225,11 @@ static void micro_batch(struct build *build, struct value **loss)
         tape_leaf_end(tape, leaves.values[i]);
     }
     *loss = made;
+    if (build->zeroes_before_backward) {
+        tape_stage_again(tape, STAGE_BACKWARD); /* replaced by that of the backward pass */
+        gradients_zero(build);
+        tape_stage_again(tape, STAGE_BACKWARD);
+    }
     tape_stage(tape, STAGE_BACKWARD);
     int frame = tape_frame_open(tape);
     struct value *objective = made;
@@ -231,18 +250,9 @@ static void micro_batches(struct build *build, struct value **loss)
     int64_t count = build->forward.workload->accumulate;
     struct tape_cycle cycle = tape_cycle_open(tape, 1);
     for (int64_t i = 0; i < count && !tape_failed(tape); i++) {
+        build->zeroes_before_backward = i == 0 && build->forward.workload->zero_grad == ZERO_GRAD_BEFORE_BACKWARD;
         micro_batch(build, loss);
         i += tape_cycle_turn(&cycle, count - i - 1);
-    }
-}
-
-/* zero_grad(set_to_none=True): after a step's figures are taken and before the next one's begin. The stage opened here
- * is replaced by that of the next micro-batch. */
-static void gradients_drop(struct build *build)
-{
-    tape_stage_again(build->forward.tape, STAGE_FORWARD);
-    for (int i = 0; i < build->parameter_count; i++) {
-        tape_gradient_drop(build->forward.tape, build->parameters[i]);
     }
 }
 
@@ -257,7 +267,12 @@ static void train(struct build *build)
     tape_gradients(tape, true);
     tape_training(tape, true);
     for (int step = 1; step <= build->plan.step_count && !tape_failed(tape); step++) {
-        gradients_drop(build);
+        if (build->forward.workload->zero_grad != ZERO_GRAD_BEFORE_BACKWARD) {
+            /* After a step's figures are taken and before the next one's begin, wherever of the two the program calls
+             * it: nothing lies between. The stage opened here is replaced by that of the next micro-batch. */
+            tape_stage_again(tape, STAGE_FORWARD);
+            gradients_zero(build);
+        }
         micro_batches(build, &loss);
         tape_stage(tape, STAGE_STEP);
         tape_gradients(tape, false);

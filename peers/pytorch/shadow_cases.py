@@ -1,4 +1,6 @@
 """Which cases the shadow runs; one dictionary each, with the identity fields of our own records."""
+from shadow_step_cases import step_cases
+
 TEXT = ("bert-base-cased", "gpt2", "llama-3.2-1b", "llama-mha", "qwen2.5-0.5b")
 TINY = ("tiny/bert-dropout", "tiny/gpt2-dropout", "tiny/llama", "tiny/llama-gqa", "tiny/qwen2", "tiny/vit")
 
@@ -511,4 +513,4 @@ def cases():
             adapter_cases() + quantized_cases() + fused_loss_cases() + decoder_cases() + decoder_generate_cases() +
             encoder_cases() + list(filter(has_form, learned_position_cases())) + expert_cases(*EXPERTS) +
             latent_cases() + expert_generate_cases() + encoder_decoder_cases() + falcon_cases() +
-            gpt_neo_cases() + timm_vit_cases() + regnet_cases())
+            gpt_neo_cases() + timm_vit_cases() + regnet_cases() + step_cases(case_of))

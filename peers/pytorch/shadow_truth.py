@@ -25,6 +25,7 @@ from shadow_autocast import CudaAutocast
 from shadow_cases import cases
 from shadow_device import compute_capability_90
 from shadow_ledger import SavedTensors, StorageLedger, exact_lifetimes
+from shadow_step import StepProgram
 
 STEPS = 3  # the third is the one that is reported: optimizer state exists, everything is steady
 EVENT_STEPS = 2  # how many of them an event list holds
@@ -96,18 +97,21 @@ def train(case, family, model, config, ledger, stages, device):
     model.train()
     optimizer = peer_models.make_optimizer(case["optimizer"], [p for p in model.parameters() if p.requires_grad])
     inputs, labels = peer_models.make_inputs(case, family, config, device)
+    program = StepProgram(case, optimizer, ledger)
     for step in range(STEPS):
         if step == EVENT_STEPS:
             ledger.stop_events()
+        program.before_forward()
         for micro in range(case["accumulate"]):
             with stages.stage("forward" if micro == 0 else f"forward_{micro}"), precision_context(case):
                 loss = peer_models.forward(case, family, model, inputs, labels)
+            if micro == 0:
+                program.before_backward()
             with stages.stage("backward" if micro == 0 else f"backward_{micro}"):
                 loss.backward()
         with stages.stage("step"):
-            optimizer.step()
-        ledger.mark("zero_grad")
-        optimizer.zero_grad(set_to_none=True)
+            program.step()
+        program.after_step()
 
 
 def infer(case, family, model, config, ledger, stages, device):

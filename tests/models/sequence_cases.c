@@ -120,6 +120,12 @@ static void variants_add(struct sequence_case *cases, int *count, int model)
         workload.accumulate = 1 + optimizer % 2;
         case_add(cases, count, model, &workload);
     }
+    if (models[model].whole) {
+        struct workload workload = train;
+        workload.zero_grad = ZERO_GRAD_BEFORE_BACKWARD;
+        workload.zero_grad_to = ZERO_GRAD_TO_ZEROS;
+        case_add(cases, count, model, &workload);
+    }
     if (models[model].attends) {
         train.checkpointing = true;
         case_add(cases, count, model, &train);

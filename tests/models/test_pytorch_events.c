@@ -11,146 +11,17 @@
 
 #include <cmocka.h>
 
-#include "harness/base/json.h"
 #include "models/config/family.h"
 #include "models/find/catalogue.h"
 #include "models/find/config_file.h"
 #include "models/workload/workload_tape.h"
-
-enum { EVENTS_MAXIMUM = 4096, IDENTITIES_MAXIMUM = 8192, LABEL_BYTES = 96, DIFFERENCE_BYTES = 320 };
-
-/* Positive: bytes taken; negative: bytes given back. */
-struct memory_event {
-    int64_t bytes;
-    char label[LABEL_BYTES]; /* of what is taken: its tensor or operation, of PyTorch's side the operator; for people */
-};
-
-struct sequence {
-    int count;
-    struct memory_event events[EVENTS_MAXIMUM];
-};
-
-static void sequence_add(struct sequence *sequence, int64_t bytes, const char *label)
-{
-    if (bytes != 0) {
-        assert_true(sequence->count < EVENTS_MAXIMUM);
-        struct memory_event *event = &sequence->events[sequence->count++];
-        event->bytes = bytes;
-        snprintf(event->label, sizeof event->label, "%s", label);
-    }
-}
-
-/* The last occurrence of the stage in a recorded file: ["alloc", id, bytes, operator], ["free", id], ["stage", name] */
-static void recorded_read(const char *path, const char *stage, struct sequence *sequence)
-{
-    static struct memory_event taken[IDENTITIES_MAXIMUM];
-    FILE *file = fopen(path, "r");
-    if (file == NULL) {
-        fail_msg("%s cannot be read", path);
-        return;
-    }
-    char *text = NULL;
-    size_t capacity = 0;
-    bool inside = false;
-    sequence->count = 0;
-    for (ssize_t length; (length = getline(&text, &capacity, file)) > 0;) {
-        struct status error = {0};
-        struct json *line = NULL;
-        if (json_parse_text(path, text, (size_t)length, &line, &error) != STATUS_OK) {
-            fail_msg("%s", error.text);
-        }
-        const char *kind = json_string_or(json_at(line, 0), "");
-        int64_t id = json_integer_or(json_at(line, 1), 0);
-        assert_true(id >= 0 && id < IDENTITIES_MAXIMUM);
-        if (strcmp(kind, "stage") == 0) {
-            inside = strcmp(json_string_or(json_at(line, 1), ""), stage) == 0;
-            sequence->count = inside ? 0 : sequence->count;
-        } else if (strcmp(kind, "alloc") == 0) {
-            taken[id].bytes = json_integer_or(json_at(line, 2), 0);
-            snprintf(taken[id].label, sizeof taken[id].label, "%s", json_string_or(json_at(line, 3), "?"));
-            sequence_add(sequence, inside ? taken[id].bytes : 0, taken[id].label);
-        } else if (inside) {
-            sequence_add(sequence, -taken[id].bytes, taken[id].label);
-        }
-        json_release(line);
-    }
-    free(text);
-    fclose(file);
-}
-
-/* What is not among PyTorch's events here: workspaces and scratch, because its libraries did not run, and the tensors
- * that the kernels of embeddings make, and of sums over other integers than int64. */
-static bool is_hidden(const struct storage *storage)
-{
-    static const char *const labels[] = {"embedding gradient, dense", "summands, as int64", "ids"};
-    bool hidden = storage->category == CATEGORY_WORKSPACE || storage->is_scratch;
-    for (size_t i = 0; i < sizeof labels / sizeof labels[0]; i++) {
-        hidden = hidden || strcmp(storage->label, labels[i]) == 0;
-    }
-    return hidden;
-}
-
-static void tape_read(const struct tape_view *view, enum stage stage, struct sequence *sequence)
-{
-    bool inside = false;
-    sequence->count = 0;
-    for (int i = 0; i < view->event_count; i++) {
-        struct event event = view->events[i];
-        if (event.kind == EVENT_STAGE) {
-            inside = (enum stage)event.index == stage;
-            sequence->count = inside ? 0 : sequence->count;
-        } else if (inside && event.kind != EVENT_RUN) {
-            const struct storage *storage = &view->storages[event.index];
-            int64_t bytes = is_hidden(storage) ? 0 : event.kind == EVENT_ALLOC ? storage->bytes : -storage->bytes;
-            sequence_add(sequence, bytes, storage->label);
-        }
-    }
-}
-
-static int bytes_compare(const void *a, const void *b)
-{
-    int64_t left = ((const struct memory_event *)a)->bytes, right = ((const struct memory_event *)b)->bytes;
-    return (left > right) - (left < right);
-}
-
-/* What goes between one allocation and the next in order of size. A checkpointed block's second run gives back what it
- * holds all at once, and Python's order of that is not followed. */
-static void releases_sort(struct sequence *sequence)
-{
-    for (int i = 0; i < sequence->count; i++) {
-        int first = i;
-        while (i < sequence->count && sequence->events[i].bytes < 0) {
-            i++;
-        }
-        qsort(sequence->events + first, (size_t)(i - first), sizeof sequence->events[0], bytes_compare);
-    }
-}
-
-/* Where they differ first, with what either side says that the memory is for. False: nowhere. */
-static bool difference_say(const struct sequence *tape, const struct sequence *recorded, char text[DIFFERENCE_BYTES])
-{
-    for (int i = 0; i < tape->count && i < recorded->count; i++) {
-        const struct memory_event *ours = &tape->events[i], *theirs = &recorded->events[i];
-        if (ours->bytes != theirs->bytes) {
-            snprintf(text, DIFFERENCE_BYTES, "event %d is %lld bytes (%s), PyTorch's %lld (%s)", i,
-                     (long long)ours->bytes, ours->label, (long long)theirs->bytes, theirs->label);
-            return true;
-        }
-    }
-    if (tape->count != recorded->count) {
-        const struct sequence *longer = tape->count > recorded->count ? tape : recorded;
-        int shorter_count = tape->count < recorded->count ? tape->count : recorded->count;
-        snprintf(text, DIFFERENCE_BYTES, "%d events, PyTorch has %d; the first more is of %s", tape->count,
-                 recorded->count, longer->events[shorter_count].label);
-    }
-    return tape->count != recorded->count;
-}
+#include "tests/models/event_sequence.h"
 
 static void sequences_compare(const char *name, const char *stage, const struct sequence *tape,
                               const struct sequence *recorded)
 {
     char difference[DIFFERENCE_BYTES];
-    if (difference_say(tape, recorded, difference)) {
+    if (sequence_difference(tape, recorded, difference)) {
         fail_msg("%s, %s: %s", name, stage, difference);
     }
 }
@@ -162,12 +33,12 @@ static void a_difference_says_what_the_memory_is_for(void **state)
     char text[DIFFERENCE_BYTES] = "";
     sequence_add(&ours, 512, "LINEAR");
     sequence_add(&theirs, 512, "mm");
-    assert_false(difference_say(&ours, &theirs, text));
+    assert_false(sequence_difference(&ours, &theirs, text));
     sequence_add(&theirs, -512, "mm");
-    assert_true(difference_say(&ours, &theirs, text));
+    assert_true(sequence_difference(&ours, &theirs, text));
     assert_string_equal(text, "1 events, PyTorch has 2; the first more is of mm");
     sequence_add(&ours, 1024, "GELU");
-    assert_true(difference_say(&ours, &theirs, text));
+    assert_true(sequence_difference(&ours, &theirs, text));
     assert_string_equal(text, "event 1 is 1024 bytes (GELU), PyTorch's -512 (mm)");
 }
 
@@ -177,29 +48,20 @@ static bool norms_release_together(const struct config *config)
     return config->head_norms || strcmp(config->family->name, "gemma") == 0 || strcmp(config->family->name, "t5") == 0;
 }
 
-/* Without what is given back behind the last allocation: the recording ends an inference without its output, a tape
- * with it. */
-static void end_cut(struct sequence *sequence)
-{
-    while (sequence->count > 0 && sequence->events[sequence->count - 1].bytes < 0) {
-        sequence->count--;
-    }
-}
-
 /* any_order: of what is given back between two allocations. */
 static void stage_compare(const struct tape_view *view, const char *path, enum stage stage, enum mode mode,
                           bool any_order)
 {
     static struct sequence ours, theirs;
-    tape_read(view, stage, &ours);
-    recorded_read(path, stage_name(stage), &theirs);
+    sequence_of_tape(view, stage, &ours);
+    sequence_of_recording(path, stage_name(stage), &theirs);
     if (mode == MODE_INFER) {
-        end_cut(&ours);
-        end_cut(&theirs);
+        sequence_cut_end(&ours);
+        sequence_cut_end(&theirs);
     }
     if (any_order) {
-        releases_sort(&ours);
-        releases_sort(&theirs);
+        sequence_sort_releases(&ours);
+        sequence_sort_releases(&theirs);
     }
     sequences_compare(path, stage_name(stage), &ours, &theirs);
     assert_true(stage == STAGE_STEP || ours.count > 40);

@@ -1,0 +1,31 @@
+"""Cases of the shadow that say what a training program does around its passes: zero_grad(), clipping, optimizers."""
+
+DECODERS = ("tiny/gpt2-dropout", "tiny/llama-gqa")
+TINY = DECODERS + ("tiny/bert-dropout", "tiny-vgg")
+REAL = ("bert-base-cased", "gpt2", "llama-3.2-1b", "resnet50")
+
+
+def sizes_of(model):
+    """(batch, seq, attention)"""
+    if model == "resnet50":
+        return 8, None, "sdpa"
+    if model == "tiny-vgg":
+        return 2, None, "sdpa"
+    return (2, 8, "eager") if model.startswith("tiny/") else (2, 96, "sdpa")
+
+
+def zero_grad_cases(case_of):
+    out = []
+    for habit in ({"zero_grad": "before-forward"}, {"zero_grad": "before-backward"},
+                  {"zero_grad": "after-step", "zero_grad_to": "zeros"},
+                  {"zero_grad": "before-backward", "zero_grad_to": "zeros"}):
+        for model in TINY + REAL:
+            batch, seq, attention = sizes_of(model)
+            for precision, optimizer in (("float32", "adamw-foreach"), ("amp-bfloat16", "adamw-fused")):
+                out.append(case_of(model, "train", precision, batch, seq, attention, optimizer, **habit,
+                                   events=model in DECODERS and precision == "float32"))
+    return out
+
+
+def step_cases(case_of):
+    return zero_grad_cases(case_of)

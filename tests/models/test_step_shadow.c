@@ -1,0 +1,127 @@
+/* What a program does around its passes, against real PyTorch: each case of peers/pytorch/shadow_step_cases.py has the
+ * peak and the end of every stage, those of the smallest models every event of the
+ * backward pass and the step, in order. The programs ran on the meta
+ * device (peers/pytorch/shadow_step.py): torch's own zero_grad(), clip_grad_norm_(), optimizers.
+ *
+ * What the passes themselves take is held by test_pytorch_shadow.c and test_pytorch_events.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "models/find/catalogue.h"
+#include "tests/models/event_sequence.h"
+#include "tests/models/shadow_lines.h"
+#include "tests/support/modelled.h"
+
+enum { PATH_BYTES = 512 };
+
+/* Sums that are divided or stacked on the way leave scalars of 4 bytes to the next line of Python. */
+enum { SLACK_BYTES = 64 };
+
+static const struct {
+    const char *shadow, *model;
+} models[] = {
+    {"llama-3.2-1b", "meta-llama/Llama-3.2-1B"},
+    {"qwen2.5-0.5b", "Qwen/Qwen2.5-0.5B"},
+    {"resnet50", "timm/resnet50.a1_in1k"},
+    {"tiny/gpt2-dropout", "peers/pytorch/tiny/gpt2-dropout/config.json"},
+    {"tiny/bert-dropout", "peers/pytorch/tiny/bert-dropout/config.json"},
+    {"tiny/llama-gqa", "peers/pytorch/tiny/llama-gqa/config.json"},
+};
+
+static const char *model_of(const struct json *line)
+{
+    const char *shadow = shadow_text(line, "model");
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
+        if (strcmp(models[i].shadow, shadow) == 0) {
+            return models[i].model;
+        }
+    }
+    return shadow;
+}
+
+static void stages_compare(const struct json *line, const struct tape_view *view)
+{
+    struct stage_figures figures;
+    stage_figures_take(view, &figures);
+    for (int stage = STAGE_FORWARD; stage <= STAGE_STEP; stage++) {
+        const struct json *theirs = json_get(json_get(line, "stages"), stage_name((enum stage)stage));
+        int64_t peak = json_integer_or(json_get(theirs, "requested_bytes_peak"), -1);
+        int64_t end = json_integer_or(json_get(theirs, "requested_bytes"), -1);
+        if (llabs(figures.peak[stage] - peak) > SLACK_BYTES || figures.end[stage] != end) {
+            fail_msg("%s, %s: peak %lld, end %lld; PyTorch %lld and %lld", shadow_text(line, "id"),
+                     stage_name((enum stage)stage), (long long)figures.peak[stage], (long long)figures.end[stage],
+                     (long long)peak, (long long)end);
+        }
+    }
+}
+
+/* As shadow_truth.py names it. */
+static void events_path(const char *id, char path[PATH_BYTES])
+{
+    static const char kept[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    int length = snprintf(path, PATH_BYTES, "peers/pytorch/events/");
+    for (; *id != '\0' && length < PATH_BYTES - 8; id++) {
+        bool stays = strchr(kept, *id) != NULL;
+        if (stays || path[length - 1] != '_') {
+            path[length++] = stays ? *id : '_';
+        }
+    }
+    snprintf(path + length, (size_t)(PATH_BYTES - length), ".jsonl");
+}
+
+static int events_compared;
+
+static void events_compare(const struct json *line, const struct tape_view *view)
+{
+    static struct sequence ours, theirs;
+    char path[PATH_BYTES], difference[DIFFERENCE_BYTES];
+    events_path(shadow_text(line, "id"), path);
+    if (access(path, R_OK) != 0) {
+        return;
+    }
+    for (int stage = STAGE_BACKWARD; stage <= STAGE_STEP; stage++) {
+        sequence_of_tape(view, (enum stage)stage, &ours);
+        sequence_of_recording(path, stage_name((enum stage)stage), &theirs);
+        if (sequence_difference(&ours, &theirs, difference)) {
+            fail_msg("%s, %s: %s", path, stage_name((enum stage)stage), difference);
+        }
+    }
+    events_compared++;
+}
+
+static bool line_check(const struct json *line)
+{
+    if (strcmp(shadow_text(line, "type"), "case") != 0) {
+        return false;
+    }
+    struct modelled modelled = {0};
+    struct workload workload = shadow_workload(line);
+    modelled_require(&modelled, model_of(line), &workload, "sm_90");
+    struct tape_view view = tape_view(modelled.tape);
+    stages_compare(line, &view);
+    events_compare(line, &view);
+    modelled_close(&modelled);
+    return true;
+}
+
+static void programs_are_pytorchs(void **state)
+{
+    (void)state;
+    int checked = shadow_lines_each("peers/pytorch/shadow-step-torch-2.11.0-transformers-5.23.0.jsonl", line_check);
+    print_message("%d cases, %d of them event by event\n", checked, events_compared);
+    assert_true(checked >= 64 && events_compared >= 8);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(programs_are_pytorchs)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
