@@ -136,9 +136,8 @@ static void every_head_names_the_target_of_a_replay(void **state)
         text_release(&text);
     }
     struct text csv = rendered(report, REPORT_CSV);
-    assert_non_null(
-        strstr(text_string(&csv), ",duration_seconds,target,least_bytes,proof,place,checkpoint,find_batch,at_place,"));
-    assert_non_null(strstr(text_string(&csv), ",1.500000,sm_90,,,,,,,,,,,,,,,\r\n"));
+    assert_non_null(strstr(text_string(&csv), ",duration_seconds,target,least_bytes,proof,"));
+    assert_non_null(strstr(text_string(&csv), ",1.500000,sm_90,,,"));
     text_release(&csv);
     report_release(report);
 }

@@ -67,7 +67,7 @@ static void texts_are_golden(void **state)
     golden_text_check(rendered(report, REPORT_TABLE, 120), "tests/report/golden/placed-120.txt");
     golden_text_check(rendered(report, REPORT_SUMMARY, 80), "tests/report/golden/placed-summary-80.txt");
     golden_text_check(rendered(report, REPORT_MARKDOWN, 0), "tests/report/golden/placed.md");
-    golden_text_check(rendered(report, REPORT_CSV, 0), "tests/report/golden/placed.csv");
+    golden_csv_check(rendered(report, REPORT_CSV, 0), "tests/report/golden/placed.csv");
     golden_text_check(rendered(report, REPORT_JUNIT, 0), "tests/report/golden/placed-junit.xml");
     golden_text_check(side_rendered(report, "stages", REPORT_CSV, 0), "tests/report/golden/placed-stages.csv");
     golden_text_check(side_rendered(report, "tries", REPORT_TABLE, 100), "tests/report/golden/placed-tries-100.txt");
