@@ -216,9 +216,9 @@ struct value *tape_contiguous(struct tape *tape, struct value *a); /* a itself i
 /* A view if the strides allow it, else a copy. */
 struct value *tape_reshape(struct tape *tape, struct value *a, int rank, const int64_t *size);
 struct value *tape_concatenate(struct tape *tape, struct value *a, struct value *b, int dimension);
-/* torch.cat of a tensor without elements and a: a dense copy of a. label: as of tape_leaf. */
-struct value *tape_concatenate_alone(struct tape *tape, enum category category, struct value *a, int dimension,
-                                     const char *label);
+/* torch.cat of a tensor without elements, whose dtype is the result's, and a. label: as of tape_leaf. */
+struct value *tape_concatenate_alone(struct tape *tape, enum category category, enum dtype dtype, struct value *a,
+                                     int dimension, const char *label);
 
 /* -- parts (op_piece.c) */
 /* [0, first) and the rest of a dimension: torch.split with two sizes. */

@@ -345,14 +345,14 @@ static void concatenate_backward(struct tape *tape, struct node *node, struct va
     }
 }
 
-struct value *tape_concatenate_alone(struct tape *tape, enum category category, struct value *a, int dimension,
-                                     const char *label)
+struct value *tape_concatenate_alone(struct tape *tape, enum category category, enum dtype dtype, struct value *a,
+                                     int dimension, const char *label)
 {
     if (a == NULL || tape_failed(tape)) {
         return NULL;
     }
     int at = dimension_of(a, dimension);
-    struct value *result = value_new_in(tape, category, a->dtype, &a->shape, label);
+    struct value *result = value_new_in(tape, category, dtype, &a->shape, label);
     tape_copy_into(tape, a, result);
     struct node *node = node_new(tape, concatenate_backward, 1, &a, result);
     if (node != NULL) {

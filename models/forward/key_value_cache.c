@@ -50,7 +50,7 @@ struct value *cache_tensor_grown(struct tape *tape, struct value *kept, struct v
                                  const char *label)
 {
     if (kept == NULL && tape_gradients_enabled(tape)) {
-        return tape_hold(tape, tape_concatenate_alone(tape, CATEGORY_KV_CACHE, states, 2, label));
+        return tape_hold(tape, tape_concatenate_alone(tape, CATEGORY_KV_CACHE, dtype, states, 2, label));
     }
     int frame = tape_frame_open(tape);
     int64_t before = value_size(kept, 2), added = value_size(states, 2);

@@ -243,11 +243,14 @@ def make_inputs(case, family, config, device):
     return ids, ids
 
 
-def forward(case, family, model, inputs, labels):
-    """The loss when training; else what the user gets, with everything that the output object keeps alive."""
+def forward(case, family, model, inputs, labels, names=None):
+    """The loss when training; else what the user gets. names: the names of a program that keeps its `outputs`; the object
+    gets that name as soon as the model has returned, and what had it before goes."""
     train = case["mode"] == "train"
     if family in CLASSIFIERS:
         out = model(inputs)
+        if names is not None:
+            names["outputs"] = out
         return torch.nn.functional.cross_entropy(out, labels) if train else out
     keywords = {"labels": labels} if train else {}
     if case.get("logits") == "last" and family in ("gpt2", "gpt_neo", "llama", "opt", "bloom", "falcon"):
@@ -257,6 +260,8 @@ def forward(case, family, model, inputs, labels):
     if not isinstance(inputs, dict):
         inputs = {"pixel_values" if family in IMAGES else "input_ids": inputs}
     out = model(**inputs, **keywords)
+    if names is not None:
+        names["outputs"] = out
     return out.loss if train else out[0]
 
 

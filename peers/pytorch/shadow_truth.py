@@ -93,18 +93,23 @@ class Stages:
                            "peak_operator": self.ledger.peak_operator}
 
 
+def names_of(case):
+    """What a program's names for the model's outputs stand for; None if they keep nothing."""
+    return {} if case.get("outputs") == "kept" else None
+
+
 def train(case, family, model, config, ledger, stages, device):
     model.train()
     optimizer = peer_models.make_optimizer(case["optimizer"], [p for p in model.parameters() if p.requires_grad])
     inputs, labels = peer_models.make_inputs(case, family, config, device)
-    program = StepProgram(case, optimizer, ledger)
+    program, names = StepProgram(case, optimizer, ledger), names_of(case)
     for step in range(STEPS):
         if step == EVENT_STEPS:
             ledger.stop_events()
         program.before_forward()
         for micro in range(case["accumulate"]):
             with stages.stage("forward" if micro == 0 else f"forward_{micro}"), precision_context(case):
-                loss = peer_models.forward(case, family, model, inputs, labels)
+                loss = peer_models.forward(case, family, model, inputs, labels, names)
             if micro == 0:
                 program.before_backward()
             with stages.stage("backward" if micro == 0 else f"backward_{micro}"):
@@ -117,13 +122,16 @@ def train(case, family, model, config, ledger, stages, device):
 def infer(case, family, model, config, ledger, stages, device):
     model.eval()
     inputs, labels = peer_models.make_inputs(case, family, config, device)
+    names = names_of(case)
+    passes = 2 if names is None else 3  # outputs that are kept are there from the second on
     with torch.no_grad():
-        for step in range(2):
-            if step == 1:
+        for step in range(passes):
+            if step == passes - 1:
                 ledger.stop_events()
             with stages.stage("forward"), precision_context(case):
-                out = peer_models.forward(case, family, model, inputs, labels)
-            del out
+                out = peer_models.forward(case, family, model, inputs, labels, names)
+            if names is None:
+                del out
 
 
 def generate(case, family, model, config, ledger, stages, device):

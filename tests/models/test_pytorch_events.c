@@ -274,6 +274,42 @@ static void padded_batches_are_pytorchs(void **state)
     case_check("llama-gqa", ATTENTION_EAGER, PRECISION_FLOAT32, OPTIMIZER_ADAM_FOREACH, true);
 }
 
+/* Keys and values that a plain pass returns, with a window among them and beside an encoder, and all that it returns
+ * kept until the next pass has returned. */
+static void outputs_that_are_kept_are_pytorchs(void **state)
+{
+    (void)state;
+    /* A window's mask and T5's eager backward pass differ in order, without a cache too. */
+    static const struct {
+        const char *model;
+        enum mode mode;
+    } rows[] = {
+        {"gpt2-dropout", MODE_TRAIN},     {"gpt2-dropout", MODE_INFER}, {"llama-gqa", MODE_TRAIN},
+        {"llama-gqa", MODE_INFER},        {"tiny-gemma3", MODE_TRAIN},  {"tiny-t5", MODE_INFER},
+        {"tiny-deepseek-v2", MODE_INFER},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct workload single = tiny_training(ATTENTION_EAGER, PRECISION_FLOAT32, OPTIMIZER_ADAM_FOREACH);
+        struct workload half = tiny_training(ATTENTION_EAGER, PRECISION_BFLOAT16, OPTIMIZER_ADAMW_FUSED);
+        enum stage first = rows[i].mode == MODE_INFER ? STAGE_FORWARD : STAGE_BACKWARD;
+        single.mode = half.mode = rows[i].mode;
+        single.use_cache = half.use_cache = true;
+        single.outputs = half.outputs = OUTPUTS_KEPT;
+        workload_check_from(rows[i].model, &single, "_use_cache_outputs_kept", first);
+        workload_check_from(rows[i].model, &half, "_use_cache_outputs_kept", first);
+    }
+}
+
+/* The program's own loss is taken when the outputs before it are gone. */
+static void outputs_of_images_are_pytorchs(void **state)
+{
+    (void)state;
+    struct workload workload = tiny_training(ATTENTION_SDPA, PRECISION_FLOAT32, OPTIMIZER_ADAM_FOREACH);
+    workload.seq = 0;
+    workload.outputs = OUTPUTS_KEPT;
+    workload_check_from("tiny-regnet", &workload, "_outputs_kept", STAGE_FORWARD);
+}
+
 /* With Liger-Kernel's cross entropy. */
 static void the_fused_loss_is_ligers(void **state)
 {
@@ -327,6 +363,8 @@ int main(void)
                                        cmocka_unit_test(a_regnet_is_pytorchs),
                                        cmocka_unit_test(inference_is_pytorchs),
                                        cmocka_unit_test(padded_batches_are_pytorchs),
+                                       cmocka_unit_test(outputs_that_are_kept_are_pytorchs),
+                                       cmocka_unit_test(outputs_of_images_are_pytorchs),
                                        cmocka_unit_test(the_fused_loss_is_ligers),
                                        cmocka_unit_test(adapters_on_quantised_weights_are_pefts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
