@@ -175,7 +175,7 @@ static void a_verdict_says_what_is_missing_or_left(void **state)
          {"\ndepends: with the most", "  segments may be ", "--margin 0 takes them as predicted\n"}},
         {{"fit", "gpt2", "--mode", "train", "--memory", "2558525440B", "--margin", "0"}, {"\nfits: 0 B left (", NULL}},
         {{"fit", "gpt2", "--mode", "train", "--memory", "4GiB", "--for", "RTX 4060", "--overhead", "published"},
-         {" left (up to 424.32 MiB taken off for context and libraries, from published figures)\n", NULL}},
+         {" left (up to 296.32 MiB taken off for context and libraries, from published figures)\n", NULL}},
         {{"fit", "tiny-gpt2", "--mode", "load", "--memory", "2MiB", "--overhead", "3MiB"},
          {"devices: any number is too few: the overhead alone, 3.00 MiB, is as large as the memory or larger\n", NULL}},
         {{"fit", "SmolLM2-135M", "--mode", "generate", "--batch", "64", "--new-tokens", "4000", "--precision", "bf16",
@@ -388,7 +388,7 @@ static void peaks_and_explanations_take_a_device(void **state)
     assert_true(says(peaks, "  backward\n"));
     assert_true(says(peaks, "  backward, does not fit\n"));
     assert_true(says(on, "predicted for sm_89\n"));
-    assert_true(says(on, "on NVIDIA L4 with 21.12 GiB for segments: up to 1.38 GiB taken off"));
+    assert_true(says(on, "on NVIDIA L4 with 21.24 GiB for segments: up to 1.25 GiB taken off"));
     struct command_result result = assay(peaks_json);
     struct json *document = document_of(&result);
     const struct json *span = json_at(json_get(json_at(json_get(document, "rows"), 0), "spans"), 0);

@@ -144,6 +144,46 @@ static bool line_check(const struct json *line)
     return true;
 }
 
+/* What the probe asked of driver, context and small programs. */
+static bool probe_check(const struct json *line)
+{
+    const char *type = json_string_or(json_get(line, "type"), ""),
+               *name = json_string_or(json_get(line, "program"), "");
+    enum context_use use = strstr(name, "training") != NULL    ? CONTEXT_TRAINING
+                           : strstr(name, "inference") != NULL ? CONTEXT_INFERENCE
+                                                               : CONTEXT_LOAD;
+    struct context_ranges found = context_ranges_find(gpu_of("H100"), target_of("sm_90"), use);
+    if (strcmp(type, "driver") == 0) {
+        const struct json *first = json_get(line, "nvml"), *second = json_get(line, "nvml_v2");
+        int64_t kept = json_integer_or(json_get(second, "driver_reserved_bytes"), -1);
+        assert_int_equal(kept, json_integer_or(json_get(first, "total_bytes"), 0) -
+                                   json_integer_or(json_get(line, "cuda_total_bytes"), 0));
+        assert_int_equal(kept, json_integer_or(json_get(first, "used_bytes"), 0) -
+                                   json_integer_or(json_get(second, "used_bytes"), 0));
+        assert_true(kept >= found.driver.low_bytes && kept <= found.driver.high_bytes);
+        return true;
+    }
+    if (strcmp(type, "program") != 0) {
+        return false;
+    }
+    const struct json *end = json_get(line, "end"), *context = json_get(line, "context");
+    int64_t bare = json_integer_or(json_get(context, "process_used_bytes"), -1);
+    int64_t grown = json_integer_or(json_get(end, "process_used_bytes"), -1) -
+                    json_integer_or(json_get(end, "reserved_bytes"), -1) - bare;
+    bool lazy = strcmp(json_string_or(json_get(line, "module_loading"), ""), "LAZY") == 0;
+    assert_int_equal(bare >= found.context.low_bytes && bare <= found.context.high_bytes, lazy);
+    assert_true(!lazy || (grown >= found.libraries.low_bytes && grown <= found.libraries.high_bytes));
+    return true;
+}
+
+static void probed_programs_lie_in_the_range(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        shadow_lines_each("results/reference/nvidia-h100-80gb-hbm3/pytorch-2.11.0/probe-context.jsonl", probe_check),
+        1 + 13);
+}
+
 static void measured_processes_lie_in_the_range(void **state)
 {
     (void)state;
@@ -161,7 +201,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_context_is_two_kibibytes_a_thread), cmocka_unit_test(every_figure_lies_in_its_range),
         cmocka_unit_test(every_gpu_and_class_has_ranges),      cmocka_unit_test(an_unknown_gpu_is_like_its_neighbours),
-        cmocka_unit_test(measured_processes_lie_in_the_range),
+        cmocka_unit_test(measured_processes_lie_in_the_range), cmocka_unit_test(probed_programs_lie_in_the_range),
     };
     return cmocka_run_group_tests_name("context table", tests, NULL, NULL);
 }
