@@ -236,7 +236,7 @@ static void a_plan_names_its_target(void **state)
         {{"plan", "tests/cli/data/small-suite.yaml", "--filter", "*/load/*"}, ", predicted for sm_90\n"},
         {{"plan", "tests/cli/data/small-suite.yaml", "--filter", "*/load/*", "--for", "cpu"}, ", predicted for host\n"},
         {{"plan", "tests/cli/data/small-suite.yaml", "--filter", "*/load/*", "--on", "L4", "--overhead", "34MiB"},
-         ", predicted for sm_89 with 22.46 GiB for segments\n"},
+         ", predicted for sm_89:58 with 22.46 GiB for segments\n"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct command_result result = assay(rows[i].words);

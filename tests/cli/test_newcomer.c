@@ -188,7 +188,7 @@ static void words_of_other_tools_are_understood(void **state)
           "--for", "a100", "--seq", "64"},
          "tiny-gpt2/infer/float16/b1/s64, predicted for sm_80\n"},
         {{"fit", "tiny-gpt2", "--mode", "load", "--precision", "fp32", "--on", "rtx4090"},
-         "tiny-gpt2/load/float32, predicted for sm_89\n"},
+         "tiny-gpt2/load/float32, predicted for sm_89:128\n"},
         {{"fit", "tiny-gpt2", "--mode", "load", "--on", "h100"}, "tiny-gpt2/load/float32, predicted for sm_90\n"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -387,7 +387,7 @@ static void peaks_and_explanations_take_a_device(void **state)
     static const char *const on[] = {"explain", "gpt2", "--mode", "train", "--on", "L4", NULL};
     assert_true(says(peaks, "  backward\n"));
     assert_true(says(peaks, "  backward, does not fit\n"));
-    assert_true(says(on, "predicted for sm_89\n"));
+    assert_true(says(on, "predicted for sm_89:58\n"));
     assert_true(says(on, "on NVIDIA L4 with 21.24 GiB for segments: up to 1.25 GiB taken off"));
     struct command_result result = assay(peaks_json);
     struct json *document = document_of(&result);
