@@ -126,6 +126,16 @@ struct value *tape_slice(struct tape *tape, struct value *a, int dimension, int6
     return result;
 }
 
+struct value *tape_alias(struct tape *tape, struct value *a)
+{
+    if (a == NULL || tape_failed(tape)) {
+        return NULL;
+    }
+    struct value *result = value_alias(tape, a);
+    node_new(tape, gradient_pass, 1, &a, result);
+    return result;
+}
+
 struct value *tape_index(struct tape *tape, struct value *a, int dimension, int64_t index)
 {
     if (a == NULL || tape_failed(tape)) {

@@ -119,14 +119,20 @@ static struct value *attend(const struct forward_layer *layer, struct value *hid
     struct tape *tape = layer->forward->tape;
     struct value *parts[3];
     struct value *fused = heads_split(layer, hidden, parts);
-    struct value *turned[2];
+    struct rotary_cut cuts[2];
     for (int i = 0; i < 2; i++) {
-        turned[i] = rotary_turn_first(layer, parts[i]);
+        cuts[i] = rotary_cut(layer, parts[i]);
     }
     struct value *joined[2];
     for (int i = 0; i < 2; i++) {
-        joined[i] = rotary_join(layer, turned[i], parts[i]);
-        tape_drop(tape, turned[i]);
+        joined[i] = rotary_turn(layer, cuts[i].turning);
+    }
+    for (int i = 0; i < 2; i++) {
+        value_rebind(tape, &joined[i], rotary_join(layer, joined[i], cuts[i].passing));
+    }
+    for (int i = 0; i < 2; i++) {
+        tape_drop(tape, cuts[i].turning);
+        tape_drop(tape, cuts[i].passing);
     }
     tape_drop(tape, parts[0]);
     tape_drop(tape, parts[1]);

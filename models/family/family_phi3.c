@@ -107,38 +107,49 @@ static void layer_list(struct skeleton_builder *builder, int layers, int64_t num
 
 /* -- the forward pass */
 
-/* heads of a part of the fused projection, a view [B, heads, S, D]. */
-static struct value *heads_slice(const struct forward_layer *layer, struct value *fused, int64_t first, int64_t heads)
+/* The parts of the fused projection, views [B, heads, S, D]: all are sliced before one becomes heads. */
+static void heads_slice(const struct forward_layer *layer, struct value *fused, struct value *parts[3])
 {
     const struct forward *f = layer->forward;
-    int64_t width = f->config->head_dim;
-    int frame = tape_frame_open(f->tape);
-    struct value *part = tape_slice(f->tape, fused, 2, first * width, heads * width);
-    return tape_frame_close(f->tape, frame, heads_view(f, part, heads));
+    const struct config *config = f->config;
+    const int64_t heads[] = {config->heads, config->kv_heads, config->kv_heads};
+    int64_t first = 0;
+    for (int i = 0; i < 3; i++) {
+        parts[i] = tape_slice(f->tape, fused, 2, first, heads[i] * config->head_dim);
+        first += heads[i] * config->head_dim;
+    }
+    for (int i = 0; i < 3; i++) {
+        value_rebind(f->tape, &parts[i], heads_view(f, parts[i], heads[i]));
+    }
 }
 
-/* apply_rotary_pos_emb: turned, and joined to what passes even if nothing does. */
-static struct value *turn(const struct forward_layer *layer, struct value *heads)
+/* apply_rotary_pos_emb: queries and keys turned, and joined to what passes even if nothing does. */
+static void turn(const struct forward_layer *layer, struct value *heads[2])
 {
     struct tape *tape = layer->forward->tape;
-    int frame = tape_frame_open(tape);
-    return tape_frame_close(tape, frame, rotary_join(layer, rotary_turn_first(layer, heads), heads));
+    struct rotary_cut cuts[] = {rotary_cut(layer, heads[0]), rotary_cut(layer, heads[1])};
+    struct value *joined[2];
+    for (int i = 0; i < 2; i++) {
+        int frame = tape_frame_open(tape);
+        struct value *turned = rotary_turn(layer, cuts[i].turning);
+        joined[i] = tape_frame_close(tape, frame, rotary_join(layer, turned, cuts[i].passing));
+    }
+    for (int i = 0; i < 2; i++) {
+        tape_drop(tape, cuts[i].turning);
+        tape_drop(tape, cuts[i].passing);
+        value_rebind(tape, &heads[i], joined[i]);
+    }
 }
 
 /* Phi3Attention; eager weights stay with the open frame. */
 static struct value *attention(const struct forward_layer *layer, struct value *hidden)
 {
-    const struct config *config = layer->forward->config;
     struct tape *tape = layer->forward->tape;
     struct value *fused = layer_linear(layer, "self_attn.qkv_proj", hidden);
-    struct value *q = heads_slice(layer, fused, 0, config->heads);
-    struct value *k = heads_slice(layer, fused, config->heads, config->kv_heads);
-    struct value *v = heads_slice(layer, fused, config->heads + config->kv_heads, config->kv_heads);
-    struct value *turned_q = turn(layer, q);
-    struct value *turned_k = turn(layer, k);
-    value_rebind(tape, &q, turned_q);
-    value_rebind(tape, &k, turned_k);
-    struct value *out = decoder_attend(layer, "self_attn.o_proj", true, q, k, v);
+    struct value *parts[3]; /* queries, keys, values */
+    heads_slice(layer, fused, parts);
+    turn(layer, parts);
+    struct value *out = decoder_attend(layer, "self_attn.o_proj", true, parts[0], parts[1], parts[2]);
     tape_drop(tape, fused);
     return out;
 }

@@ -38,24 +38,18 @@ struct value *rotary_turn(const struct forward_layer *layer, struct value *x)
     return tape_frame_close(tape, frame, tape_add(tape, straight, turned));
 }
 
-struct value *rotary_turn_first(const struct forward_layer *layer, struct value *x)
+struct rotary_cut rotary_cut(const struct forward_layer *layer, struct value *x)
 {
     struct tape *tape = layer->forward->tape;
-    int64_t dim = value_size(layer->cosine, -1);
-    if (dim == value_size(x, -1)) {
-        return rotary_turn(layer, x);
-    }
-    int frame = tape_frame_open(tape);
-    return tape_frame_close(tape, frame, rotary_turn(layer, tape_slice(tape, x, -1, 0, dim)));
+    int64_t dim = value_size(layer->cosine, -1), width = value_size(x, -1);
+    /* x[..., :D] is all of x: Python's indexing makes an alias of it, which is a node of its own, and no slice. */
+    struct value *turning = dim == width ? tape_alias(tape, x) : tape_slice(tape, x, -1, 0, dim);
+    return (struct rotary_cut){turning, tape_slice(tape, x, -1, dim, width - dim)};
 }
 
-struct value *rotary_join(const struct forward_layer *layer, struct value *turned, struct value *x)
+struct value *rotary_join(const struct forward_layer *layer, struct value *turned, struct value *passing)
 {
-    struct tape *tape = layer->forward->tape;
-    int frame = tape_frame_open(tape);
-    int64_t dim = value_size(turned, -1);
-    struct value *passing = tape_slice(tape, x, -1, dim, value_size(x, -1) - dim);
-    return tape_frame_close(tape, frame, tape_concatenate(tape, turned, passing, -1));
+    return tape_concatenate(layer->forward->tape, turned, passing, -1);
 }
 
 void rotary_make(struct forward_layer *layer, const char *root, const char *buffer, struct value *like,

@@ -17,8 +17,15 @@ void rotary_make(struct forward_layer *layer, const char *root, const char *buff
 /* x [B, heads, S, D] turned: x * cosine + cat(-x2, x1) * sine. */
 struct value *rotary_turn(const struct forward_layer *layer, struct value *x);
 
-/* For models that turn the first dim elements of D: these alone, and a copy of them and of those of x that pass. */
-struct value *rotary_turn_first(const struct forward_layer *layer, struct value *x);
-struct value *rotary_join(const struct forward_layer *layer, struct value *turned, struct value *x);
+/* What apply_rotary_pos_emb makes of x where a model turns the first dim elements of D: views of what turns and of what
+ * passes, also where nothing passes. Queries and keys are both cut before either is turned: the gradients come back in
+ * the opposite order. */
+struct rotary_cut {
+    struct value *turning, *passing;
+};
+struct rotary_cut rotary_cut(const struct forward_layer *layer, struct value *x);
+
+/* A copy of the turned elements and of those that pass, side by side. */
+struct value *rotary_join(const struct forward_layer *layer, struct value *turned, struct value *passing);
 
 #endif
