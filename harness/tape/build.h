@@ -176,6 +176,8 @@ struct value *tape_add(struct tape *tape, struct value *a, struct value *b);
 struct value *tape_add_(struct tape *tape, struct value *a, struct value *b); /* in place: a += b, broadcast */
 struct value *tape_subtract(struct tape *tape, struct value *a, struct value *b);
 struct value *tape_multiply(struct tape *tape, struct value *a, struct value *b);
+/* a * integers in the dtype of a, which they are converted to as they are read; without gradients. */
+struct value *tape_multiply_integers(struct tape *tape, struct value *a, struct value *integers);
 struct value *tape_scale(struct tape *tape, struct value *a, double factor);
 struct value *tape_scale_(struct tape *tape, struct value *a, double factor); /* in place */
 struct value *tape_add_number(struct tape *tape, struct value *a, double number);

@@ -80,6 +80,20 @@ struct value *tape_multiply(struct tape *tape, struct value *a, struct value *b)
     return tape_frame_close(tape, frame, result);
 }
 
+struct value *tape_multiply_integers(struct tape *tape, struct value *a, struct value *integers)
+{
+    if (a == NULL || integers == NULL || tape_failed(tape)) {
+        return NULL;
+    }
+    int frame = tape_frame_open(tape);
+    struct shape shape = shape_join(tape, &a->shape, &integers->shape);
+    struct value *result = value_new(tape, a->dtype, &shape, opcode_name(OPCODE_MULTIPLY));
+    tape_copy_into(tape, value_broadcast(tape, integers, &shape), result);
+    struct value *values[] = {result, value_broadcast(tape, a, &shape), result};
+    tape_run(tape, OPCODE_MULTIPLY, NULL, 2, 3, values);
+    return tape_frame_close(tape, frame, result);
+}
+
 static void scale_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {
     in[0] = make_scale(tape, out[0], node->attributes.f[0], 0.0);

@@ -16,7 +16,7 @@ enum dtype dtype_promote(enum dtype a, enum dtype b)
 }
 
 /* The shape that a and b are broadcast to. */
-static struct shape shape_join(struct tape *tape, const struct shape *a, const struct shape *b)
+struct shape shape_join(struct tape *tape, const struct shape *a, const struct shape *b)
 {
     struct shape joined = {.rank = a->rank > b->rank ? a->rank : b->rank};
     for (int i = 1; i <= joined.rank; i++) {

@@ -221,7 +221,7 @@ static struct value *transformer(const struct forward *f, const char *root)
         return tape_frame_close(tape, frame, NULL);
     }
     struct forward_layer layer = {.forward = f, .last = f->workload->checkpointing ? NULL : &last};
-    layer.alibi = alibi_biases(f, DTYPE_FLOAT32, value_dtype(hidden), false);
+    layer.alibi = alibi_biases(f, ALIBI_BLOOM, value_dtype(hidden));
     layer.mask = forward_mask(f, words, true);
     hidden = decoder_layers(&layer, NULL, root, hidden);
     snprintf(path, sizeof path, "%sln_f", root);

@@ -336,14 +336,14 @@ static struct value *alibi_join(const struct forward *f, struct value *alibi, st
     enum dtype dtype = value_dtype(alibi);
     int64_t size[] = {value_size(f->ids, 0), f->config->heads, 1, value_size(alibi, 2)};
     struct value *biases = tape_reshape(tape, alibi, 4, size);
+    if (value_dtype(*mask) == DTYPE_BOOL) {
+        value_rebind(tape, mask, tape_mask_numbers(tape, *mask, dtype));
+    }
     int frame = tape_frame_open(tape);
-    struct value *numbers = value_dtype(*mask) == DTYPE_BOOL ? tape_mask_numbers(tape, *mask, dtype) : *mask;
     struct value *scaled = tape_scale(tape, biases, 1.0 / sqrt((double)f->config->head_dim));
-    int64_t square[] = {value_size(numbers, 0), 1, value_size(numbers, 2), value_size(numbers, 3)};
+    int64_t square[] = {value_size(*mask, 0), 1, value_size(*mask, 2), value_size(*mask, 3)};
     tensor_passing(tape, DTYPE_BOOL, 4, square);
-    struct value *joined = tape_frame_close(tape, frame, tape_add(tape, numbers, scaled));
-    tape_drop(tape, *mask);
-    *mask = joined;
+    value_rebind(tape, mask, tape_frame_close(tape, frame, tape_add(tape, *mask, scaled)));
     return biases;
 }
 
@@ -360,7 +360,7 @@ static struct value *biases_make(const struct forward *f, enum dtype dtype)
         tensor_passing(tape, DTYPE_INT64, 2, size);
     }
     int frame = tape_frame_open(tape);
-    return tape_frame_close(tape, frame, alibi_biases(f, DTYPE_BFLOAT16, dtype, true));
+    return tape_frame_close(tape, frame, alibi_biases(f, ALIBI_FALCON, dtype));
 }
 
 static struct value *decoder(const struct forward *f, const char *root)

@@ -11,9 +11,11 @@
 /* The slope of a head, counted from 0. */
 double alibi_slope(int64_t head, int64_t head_count);
 
-/* Slope times position of the key, [B * heads, 1, T] in dtype, T all keys there are room for. Made in the dtype `made`;
- * by_row: of a mask of ones if none is given, so that each row of the batch has positions of its own. The slopes
- * stay with the open frame. */
-struct value *alibi_biases(const struct forward *forward, enum dtype made, enum dtype dtype, bool by_row);
+/* Bloom repeats the biases of one row where nothing says which tokens are seen, and its slopes then stay with the open
+ * frame. Falcon counts those of every row, of a mask of ones if none is given, and rounds slopes to bfloat16. */
+enum alibi_form { ALIBI_BLOOM, ALIBI_FALCON };
+
+/* Slope times position of the key, [B * heads, 1, T] in dtype, T all keys there are room for. */
+struct value *alibi_biases(const struct forward *forward, enum alibi_form form, enum dtype dtype);
 
 #endif
