@@ -64,10 +64,22 @@ static struct value *positions_of(struct tape *tape, int64_t rows)
 }
 
 /* result & function(...): what a function of rows and columns says, and the two together, which stays. */
-static struct value *function_join(struct tape *tape, struct value *result, enum dtype dtype, const int64_t *square)
+static struct value *function_join(struct tape *tape, struct value *result, const int64_t *square)
 {
-    struct value *said = tensor_passing(tape, dtype, 2, square);
-    struct value *both = tensor_passing(tape, dtype, 2, square);
+    struct value *said = tensor_passing(tape, DTYPE_BOOL, 2, square);
+    struct value *both = tensor_passing(tape, DTYPE_BOOL, 2, square);
+    tape_drop(tape, said);
+    tape_drop(tape, result);
+    return both;
+}
+
+/* sliding_window_overlay beside `result`: columns against rows less the window, which is taken for the comparison. */
+static struct value *window_join(struct tape *tape, struct value *result, const int64_t *square)
+{
+    struct value *earliest = tensor_passing(tape, DTYPE_INT64, 1, &square[0]);
+    struct value *said = tensor_passing(tape, DTYPE_BOOL, 2, square);
+    tape_drop(tape, earliest);
+    struct value *both = tensor_passing(tape, DTYPE_BOOL, 2, square);
     tape_drop(tape, said);
     tape_drop(tape, result);
     return both;
@@ -178,7 +190,7 @@ static struct value *window_mask_make(const struct forward *f, const struct mask
     struct mask_span one = *span;
     int64_t square[] = {span->rows, span->columns}, wide[] = {span->batch, 1, span->rows, span->columns};
     ranges_take(tape, span);
-    struct value *window = function_join(tape, scalar_of(tape, DTYPE_BOOL), DTYPE_BOOL, square);
+    struct value *window = window_join(tape, scalar_of(tape, DTYPE_BOOL), square);
     struct value *causal = tensor_passing(tape, DTYPE_BOOL, 2, square);
     one.batch = 1;
     struct value *mask = tape_window_mask(tape, NULL, &one);
@@ -195,8 +207,8 @@ static struct value *padded_window_mask_make(const struct forward *f, const stru
     int64_t square[] = {span->rows, span->columns}, thin[] = {span->batch, span->columns};
     ranges_take(tape, span);
     struct value *outer = scalar_of(tape, DTYPE_BOOL);
-    struct value *inner = function_join(tape, scalar_of(tape, DTYPE_BOOL), DTYPE_BOOL, square);
-    inner = function_join(tape, inner, DTYPE_BOOL, square);
+    struct value *inner = window_join(tape, scalar_of(tape, DTYPE_BOOL), square);
+    inner = function_join(tape, inner, square);
     struct value *both = tensor_passing(tape, DTYPE_BOOL, 2, square);
     tape_drop(tape, inner);
     tape_drop(tape, outer);
