@@ -203,6 +203,10 @@ struct value *tape_where_lowest(struct tape *tape, struct value *condition, stru
 /* The same where that number is a tensor on the device, which the caller has taken. */
 struct value *tape_where_beside_lowest(struct tape *tape, struct value *condition, struct value *a);
 
+/* What cumsum takes on a GPU while it runs along count int64 that are one row (scan_scratch.h); rows side by side take
+ * nothing. */
+void tape_scan_pass(struct tape *tape, int64_t count);
+
 /* -- views: no memory */
 struct value *tape_transpose(struct tape *tape, struct value *a, int dimension, int other);
 struct value *tape_slice(struct tape *tape, struct value *a, int dimension, int64_t first, int64_t count);

@@ -1,5 +1,6 @@
 /* Lookups: embedding, its gradient, and what PyTorch takes to sort the ids of many rows. */
 #include "harness/tape/graph.h"
+#include "harness/tape/scan_scratch.h"
 
 /* -- the scratch of embedding_dense_backward (Embedding.cu, EmbeddingBackwardKernel.cu of PyTorch 2.11). Above 3,072
  * ids they are sorted, equal ones become segments, and every 10 rows of a segment are summed first, in float32. Worked:
@@ -15,9 +16,8 @@
  *   the parts, at most 4,096 / 10 + 4,096 = 4,505               8 * 4,505 = 36,040
  *   their sums, rows of whole 32 elements                        4 * 4,505 * 1,600 = 28,832,000
  *
- * 1,279 = 768 + 256 + 255: the states of 33 tiles, 16 bytes each, whole 256; a tile more for every 4,928 ids. A history
- * of an H100 (gpt2-xl train bfloat16 b4 s1024) shows all of these, in this order. Other GPUs cut other blocks: 1,024
- * bytes a block. */
+ * 1,279 bytes are those of a scan (scan_scratch.h), and of finding where ids change. A history of an H100 (gpt2-xl train
+ * bfloat16 b4 s1024) shows all of these, in this order. Other GPUs cut other blocks: 1,024 bytes a block. */
 
 enum {
     IDS_UNSORTED_MAXIMUM = 3072,
@@ -26,9 +26,6 @@ enum {
     SORT_DIGITS = 256,
     SORT_PASSES = 8,
     SORT_BLOCK_IDS = 4608,
-    SCAN_TILE_IDS = 4928,
-    SCAN_STATE_BYTES = 16,
-    SCAN_STATES_MINIMUM = 32,
     LIBRARY_STEP_BYTES = 256, /* of each part of cub's temporary memory, and 255 for its address */
     ID_BYTES = 8
 };
@@ -45,17 +42,16 @@ static int64_t sort_bytes(int64_t ids)
            LIBRARY_STEP_BYTES + LIBRARY_STEP_BYTES - 1;
 }
 
-/* Of a scan, and of finding where ids change. */
-static int64_t scan_bytes(int64_t ids)
-{
-    int64_t tiles = (ids + SCAN_TILE_IDS - 1) / SCAN_TILE_IDS;
-    return whole(SCAN_STATE_BYTES * (tiles + SCAN_STATES_MINIMUM), LIBRARY_STEP_BYTES) + LIBRARY_STEP_BYTES +
-           LIBRARY_STEP_BYTES - 1;
-}
-
 static void scratch_pass(struct tape *tape, int64_t bytes, const char *label)
 {
     tape_drop(tape, scratch_bytes_new(tape, bytes, label));
+}
+
+void tape_scan_pass(struct tape *tape, int64_t count)
+{
+    if (tape_targets_gpu(tape)) {
+        scratch_pass(tape, scan_scratch_bytes(count), "scan of a row");
+    }
 }
 
 static bool is_sorted(const struct tape *tape, const struct value *ids)
@@ -84,11 +80,11 @@ static void segments_find(struct tape *tape, int64_t ids, const struct shape *we
     taken[0] = scratch_bytes_new(tape, ids * ID_BYTES, "segments of ids");
     taken[1] = scratch_bytes_new(tape, ID_BYTES, "count of segments");
     struct value *different = scratch_bytes_new(tape, ids * ID_BYTES, "different ids");
-    scratch_pass(tape, scan_bytes(ids), "scan of ids");
+    scratch_pass(tape, scan_scratch_bytes(ids), "scan of ids");
     tape_drop(tape, different);
     taken[2] = scratch_bytes_new(tape, segments * ID_BYTES, "parts of segments");
     taken[3] = scratch_bytes_new(tape, segments * ID_BYTES, "first parts of segments");
-    scratch_pass(tape, scan_bytes(segments), "scan of segments");
+    scratch_pass(tape, scan_scratch_bytes(segments), "scan of segments");
     taken[4] = scratch_bytes_new(tape, ID_BYTES, "count of parts");
     taken[5] = scratch_bytes_new(tape, parts * ID_BYTES, "parts");
     struct shape sums = {.rank = 2, .size = {parts, whole(weight->size[1], WARP_ELEMENTS)}};

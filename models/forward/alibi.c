@@ -61,6 +61,9 @@ static struct value *places_make(const struct forward *f, int64_t count)
     struct tape *tape = f->tape;
     int64_t batch = value_size(f->ids, 0), row[] = {batch, 1, count}, two[] = {batch, count};
     struct value *sum = tensor_passing(tape, DTYPE_INT64, 2, two);
+    if (batch == 1) {
+        tape_scan_pass(tape, count);
+    }
     struct value *less = tensor_passing(tape, DTYPE_INT64, 2, two);
     tape_drop(tape, sum);
     struct value *places = NULL;

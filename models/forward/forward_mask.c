@@ -27,7 +27,11 @@ static void question_ask(struct tape *tape, bool causal)
 struct value *running_sum_passing(struct tape *tape, int rank, const int64_t *size)
 {
     struct value *sum = tensor_passing(tape, DTYPE_INT64, rank, size);
-    tape_drop(tape, tape_leaf(tape, CATEGORY_TEMPORARIES, DTYPE_INT64, rank, size, false, "summands, as int64"));
+    struct value *summands = tape_leaf(tape, CATEGORY_TEMPORARIES, DTYPE_INT64, rank, size, false, "summands, as int64");
+    if (rank == 1 || (rank == 2 && size[0] == 1)) {
+        tape_scan_pass(tape, size[rank - 1]);
+    }
+    tape_drop(tape, summands);
     return sum;
 }
 
