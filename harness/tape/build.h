@@ -210,7 +210,8 @@ void tape_scan_pass(struct tape *tape, int64_t count);
 /* -- views: no memory */
 struct value *tape_transpose(struct tape *tape, struct value *a, int dimension, int other);
 struct value *tape_slice(struct tape *tape, struct value *a, int dimension, int64_t first, int64_t count);
-struct value *tape_alias(struct tape *tape, struct value *a); /* all of a: what Python's indexing makes of a whole slice */
+struct value *tape_alias(struct tape *tape,
+                         struct value *a); /* all of a: what Python's indexing makes of a whole slice */
 struct value *tape_select(struct tape *tape, struct value *a, int dimension, int64_t index); /* drops the dimension */
 /* a at one place of a dimension, which stays as size 1: a[:, [index]], a copy. The list is a tensor on the device,
  * which the graph keeps. */

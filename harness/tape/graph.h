@@ -245,7 +245,8 @@ struct value *workspace_held(const struct tape *tape);
 /* The gradient through an operation that has no graph of its own (used by backward functions): plain operations that
  * allocate their result in the open frame. */
 struct value *make_add(struct tape *tape, struct value *a, struct value *b);
-struct shape shape_join(struct tape *tape, const struct shape *a, const struct shape *b); /* of two that are broadcast */
+struct shape shape_join(struct tape *tape, const struct shape *a,
+                        const struct shape *b); /* of two that are broadcast */
 struct value *make_multiply(struct tape *tape, struct value *a, struct value *b);
 struct value *make_scale(struct tape *tape, struct value *a, double factor, double summand);
 struct value *make_copy(struct tape *tape, struct value *a, enum dtype dtype, const char *label);

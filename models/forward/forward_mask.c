@@ -27,7 +27,8 @@ static void question_ask(struct tape *tape, bool causal)
 struct value *running_sum_passing(struct tape *tape, int rank, const int64_t *size)
 {
     struct value *sum = tensor_passing(tape, DTYPE_INT64, rank, size);
-    struct value *summands = tape_leaf(tape, CATEGORY_TEMPORARIES, DTYPE_INT64, rank, size, false, "summands, as int64");
+    struct value *summands =
+        tape_leaf(tape, CATEGORY_TEMPORARIES, DTYPE_INT64, rank, size, false, "summands, as int64");
     if (rank == 1 || (rank == 2 && size[0] == 1)) {
         tape_scan_pass(tape, size[rank - 1]);
     }
@@ -203,7 +204,7 @@ static struct value *window_mask_make(const struct forward *f, const struct mask
     return tape_frame_close(tape, frame, tape_expand(tape, mask, 4, wide));
 }
 
-/* The same and that of the padding; without one where generate() says that there is none. */
+/* The same and that of the padding. */
 static struct value *padded_window_mask_make(const struct forward *f, const struct mask_span *span)
 {
     struct tape *tape = f->tape;
@@ -277,8 +278,7 @@ struct value *forward_window_mask(const struct forward *f, struct value *like)
         return forward_mask(f, like, true);
     }
     int frame = tape_frame_open(tape);
-    /* generate() tells what is seen of a window that a layer has, padded or not */
-    bool padded = f->seen != NULL || (f->workload->mode == MODE_GENERATE && span.window > 0);
+    bool padded = f->seen != NULL; /* generate() drops a mask of ones */
     int64_t size[] = {span.batch, span.columns};
     struct value *seen = padded ? tensor_passing(tape, DTYPE_BOOL, 2, size) : NULL;
     struct value *mask = padded ? padded_window_mask_make(f, &span) : window_mask_make(f, &span);

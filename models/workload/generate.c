@@ -379,12 +379,25 @@ static struct value *prompt_encode(struct generation *generation, struct value *
     return start;
 }
 
+/* What generate() holds for as long as it runs: the token that pads and the one that begins (the decoder, where there is
+ * an encoder), each a tensor made of a number. None ends a sequence before its length. */
+static void special_tokens_hold(struct tape *tape, struct value *tokens[2])
+{
+    int64_t none = 0;
+    for (int i = 0; i < 2; i++) {
+        tokens[i] = tape_leaf(tape, CATEGORY_TEMPORARIES, DTYPE_INT64, 0, &none, false, "special token");
+        tape_hold(tape, tokens[i]);
+    }
+}
+
 struct value *generate_build(const struct forward *forward)
 {
     const struct workload *workload = forward->workload;
     struct tape *tape = forward->tape;
     struct generation generation = {
         .forward = *forward, .prompt = workload->seq, .new_tokens = workload->new_tokens, .beams = workload->beams};
+    struct value *specials[2];
+    special_tokens_hold(tape, specials);
     int64_t fed = workload->seq + workload->new_tokens - 1; /* the last token is chosen, not read */
     generation.cache = cache_open(tape, forward->config, workload->cache, fed);
     generation.cache.dtype = workload->cache_dtype;
@@ -396,6 +409,8 @@ struct value *generate_build(const struct forward *forward)
         positions_make(&generation);
     }
     struct value *sequences = workload->beams > 1 ? beams_run(&generation, prompt) : greedy_run(&generation, prompt);
+    tape_let_go(tape, specials[0]);
+    tape_let_go(tape, specials[1]);
     tape_let_go(tape, generation.tokens);
     tape_let_go(tape, generation.places);
     tape_let_go(tape, generation.forward.mask);
