@@ -31,7 +31,7 @@ struct place_figures place_figures_take(const struct tape_view *view, enum stage
         }
         bool is_memory = event.kind == EVENT_ALLOC || event.kind == EVENT_FREE;
         const struct storage *storage = is_memory ? &view->storages[event.index] : NULL;
-        if (is_memory && storage->category != CATEGORY_WORKSPACE) {
+        if (is_memory && storage->category != CATEGORY_WORKSPACE && !storage->is_scratch) {
             int64_t *now = &live[storage->place], *peak = &figures.peak[storage->place];
             *now += event.kind == EVENT_ALLOC ? storage->bytes : -storage->bytes;
             *peak = inside && *now > *peak ? *now : *peak;
