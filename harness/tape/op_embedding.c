@@ -16,8 +16,8 @@
  *   the parts, at most 4,096 / 10 + 4,096 = 4,505               8 * 4,505 = 36,040
  *   their sums, rows of whole 32 elements                        4 * 4,505 * 1,600 = 28,832,000
  *
- * 1,279 bytes are those of a scan (scan_scratch.h), and of finding where ids change. A history of an H100 (gpt2-xl train
- * bfloat16 b4 s1024) shows all of these, in this order. Other GPUs cut other blocks: 1,024 bytes a block. */
+ * 1,279 bytes are those of a scan (scan_scratch.h), and of finding where ids change. A history of an H100 (gpt2-xl
+ * train bfloat16 b4 s1024) shows all of these, in this order. Other GPUs cut other blocks: 1,024 bytes a block. */
 
 enum {
     IDS_UNSORTED_MAXIMUM = 3072,

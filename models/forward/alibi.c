@@ -22,8 +22,8 @@ double alibi_slope(int64_t head, int64_t head_count)
     return pow(2.0, -4.0 * (double)(2 * (head - power) + 1) / (double)power);
 }
 
-/* pow(base, powers) of so many heads from `first` on: a number, integers and the slopes, float32, all of which belong to
- * the open frame. */
+/* pow(base, powers) of so many heads from `first` on: a number, integers and the slopes, float32, all of which belong
+ * to the open frame. */
 static struct value *slopes_raise(const struct forward *f, int64_t first, int64_t count)
 {
     struct tape *tape = f->tape;

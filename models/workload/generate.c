@@ -379,8 +379,8 @@ static struct value *prompt_encode(struct generation *generation, struct value *
     return start;
 }
 
-/* What generate() holds for as long as it runs: the token that pads and the one that begins (the decoder, where there is
- * an encoder), each a tensor made of a number. None ends a sequence before its length. */
+/* What generate() holds for as long as it runs: the token that pads and the one that begins (the decoder, where there
+ * is an encoder), each a tensor made of a number. None ends a sequence before its length. */
 static void special_tokens_hold(struct tape *tape, struct value *tokens[2])
 {
     int64_t none = 0;

@@ -6,8 +6,8 @@
 #include "harness/case/workload.h"
 #include "harness/tape/tape.h"
 
-/* Live requested bytes without workspaces, scratch and tensors made of numbers, which the shadow cannot see; of a stage that occurs several
- * times the last counts. */
+/* Live requested bytes without workspaces, scratch and tensors made of numbers, which the shadow cannot see; of a stage
+ * that occurs several times the last counts. */
 struct stage_figures {
     int64_t end[STAGE_COUNT], peak[STAGE_COUNT];
     bool present[STAGE_COUNT];
