@@ -30,6 +30,8 @@ SAME_SHAPES = {
     "distilbert/distilgpt2": "distilgpt2",
     "openai-community/gpt2": "gpt2",
     "meta-llama/Llama-3.2-3B-Instruct": "meta-llama/Llama-3.2-3B",
+    "Qwen/Qwen2-0.5B-Instruct": MODELS + "Qwen2-0.5B-Instruct",
+    "Qwen/Qwen2-1.5B-Instruct": MODELS + "Qwen2-1.5B-Instruct",
     "bert-large": "bert-large-uncased",
     "NousResearch/Llama-2-7b-hf": "meta-llama/Llama-2-7b-hf",
     "NousResearch/Llama-2-13b-hf": "meta-llama/Llama-2-13b-hf",
@@ -154,7 +156,7 @@ def optimum(row, source):
         return Case("bert-base-uncased", "infer",
                     {"precision": "float32", "batch": s["batch"], "seq": s["seq"], "head": "bare",
                      "attention": "eager"})
-    if kind == "bnb":
+    if "bnb" in kind:
         raise NotPredicted("which of bitsandbytes' formats was used is not stated")
     fields = {"precision": "float16", "batch": s["batch"], "seq": s["seq"]}
     if row["mode"] == "infer":
@@ -187,7 +189,8 @@ def qwen_speed(row, source):
         raise NotPredicted("weights of GPTQ, AWQ and Qwen's FP8 are not modelled")
     if s["gpus"] > 1:
         raise NotPredicted("generation on several GPUs is not modelled")
-    name = row["model"].replace("-Instruct", "")
+    # The base models of Qwen2 have 131,072 positions, these 32,768, of which old releases keep tables in each layer.
+    name = SAME_SHAPES.get(row["model"], row["model"].replace("-Instruct", ""))
     return Case(name, "generate", {"precision": "bfloat16", "batch": 1, "seq": s["seq"],
                                    "new_tokens": s["new_tokens"]})
 
@@ -293,5 +296,26 @@ RULES = {
 }
 
 
+# The releases that a case can name; what is newer does as the newest.
+OLDEST = {"transformers": (4, 31), "torch": (2, 1)}
+NEWEST = {"transformers": (5, 23), "torch": (2, 11)}
+
+
+def release_of(versions):
+    """As `transformers=4.35+torch=2.1`, of the libraries whose version is stated and in the table; "": none."""
+    words = []
+    for library in ("transformers", "torch"):
+        found = re.match(r"(\d+)\.(\d+)", versions.get(library, ""))
+        if found:
+            number = (int(found[1]), int(found[2]))
+            if OLDEST[library] <= number < NEWEST[library]:
+                words.append(f"{library}={number[0]}.{number[1]}")
+    return "+".join(words)
+
+
 def case_of(row, source):
-    return RULES[source["source"]](row, source)
+    case = RULES[source["source"]](row, source)
+    release = release_of({**source.get("versions", {}), **row.get("versions", {})})
+    if release:
+        case.fields["release"] = release
+    return case
