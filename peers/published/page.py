@@ -121,6 +121,16 @@ def goals_lines(figures):
     return table(["bytes", "figures", "median \\|error\\|", "p90", "worst", "under", "goal"], rows)
 
 
+def ranges_lines(figures):
+    rows = []
+    for name in GROUPS:
+        inside = [(f["measured_bytes"] > f["high_bytes"]) - (f["measured_bytes"] < f["low_bytes"]) for r, m, f in figures
+                  if group_of(f) == name and f["quality"] in "AB" and f.get("high_bytes")]
+        if inside:
+            rows.append([name, str(len(inside)), *(f"{inside.count(side) / len(inside) * 100:.0f} %" for side in (0, 1, -1))])
+    return table(["bytes", "figures", "within the range", "above", "below"], rows)
+
+
 def sources_lines(figures, qualities):
     by = errors_by(figures, lambda row, figure: (row["source"]["source"], figure["mode"], group_of(figure)), qualities)
     rows = [[*key, *stats_cells(errors)] for key, errors in sorted(by.items())]
@@ -199,6 +209,10 @@ def page_text(figures):
         "Errors are signed, predicted − measured relative to the measured; *under* is the share of figures that were predicted too small.",
         "",
         *goals_lines(figures),
+        "",
+        "What libraries and context take is predicted as a range. Of the measured figures of quality A and B lie",
+        "",
+        *ranges_lines(figures),
         "",
         "![predicted against measured, and the signed errors](../peers/published/published.svg)",
         "",

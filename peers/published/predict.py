@@ -150,6 +150,10 @@ def figures_made(rows, answers):
                 else:
                     figure["predicted_from"] = paths
                     figure["predicted_bytes"] = sum(parts)
+                    if all(path.endswith("/likely_bytes") for path in paths):
+                        for end in ("low", "high"):
+                            figure[f"{end}_bytes"] = sum(member_of(case, path.replace("/likely_", f"/{end}_"))
+                                                         for path in paths)
     return figures
 
 
