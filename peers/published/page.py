@@ -73,6 +73,10 @@ def by_group(figures, qualities="AB"):
     return {name: by[name] for name in GROUPS if name in by}
 
 
+def has_versions(row):
+    return "torch" in row.get("versions", row["source"].get("versions", {}))
+
+
 def table(head, rows, left=1):
     """Lines of a Markdown table; the first `left` columns are text."""
     rule = ["---"] * left + ["---:"] * (len(head) - left)
@@ -118,6 +122,9 @@ def goals_lines(figures):
         goals = [f"{word} ≤ {group[word] * 100:g} %: {'met' if s[word] <= group[word] else 'missed'}"
                  for word in ("median", "p90", "under") if word in group]
         rows.append([name, *stats_cells(errors), "; ".join(goals) or "none"])
+        stated = by_group([entry for entry in figures if has_versions(entry[0])]).get(name, [])
+        if name.startswith("device") and 0 < len(stated) < len(errors):
+            rows.append([f"of these, with versions stated", *stats_cells(stated), ""])
     return table(["bytes", "figures", "median \\|error\\|", "p90", "worst", "under", "goal"], rows)
 
 
@@ -135,6 +142,21 @@ def sources_lines(figures, qualities):
     by = errors_by(figures, lambda row, figure: (row["source"]["source"], figure["mode"], group_of(figure)), qualities)
     rows = [[*key, *stats_cells(errors)] for key, errors in sorted(by.items())]
     return table(["source", "mode", "bytes", "figures", "median \\|error\\|", "p90", "worst", "under"], rows, left=3)
+
+
+def known_machine_lines(figures):
+    """Sources that state no versions, with the context of each GPU taken from its smallest figure, which is not judged."""
+    by = {}
+    for row, measured, figure in figures:
+        if row["source"].get("versions") == {} and figure["quantity"] == "device" and error_of(figure) is not None:
+            by.setdefault((row["source"]["source"], row["gpu"]), []).append(figure)
+    rows = []
+    for (source, gpu), members in sorted(by.items()):
+        first = min(members, key=lambda figure: figure["measured_bytes"])
+        offset = first["measured_bytes"] - first["predicted_bytes"]
+        errors = [(f["predicted_bytes"] + offset) / f["measured_bytes"] - 1 for f in members if f is not first]
+        rows.append([source, gpu, f"{offset / 2**20:.0f} MiB", *stats_cells(errors)])
+    return table(["source", "GPU", "more than predicted", "figures", "median \\|error\\|", "p90", "worst", "under"], rows, left=2)
 
 
 def tools_lines(figures):
@@ -225,6 +247,15 @@ def page_text(figures):
         "Of quality C, where the case is partly guessed:",
         "",
         *sources_lines(figures, "C"),
+        "",
+        "## Where versions are not stated",
+        "",
+        "Some sources do not say which PyTorch, CUDA and driver they measured with. What is predicted for context and libraries is that of "
+        "PyTorch 1.13 and newer, which loads a kernel when it first runs; older ones load all of them, about a gigabyte more. If one figure "
+        "of the machine is known, its context is. This table takes it from the smallest figure of each GPU, which is not judged, as "
+        "`assay calibrate` would. It counts for no goal.",
+        "",
+        *known_machine_lines(figures),
         "",
         "## The tools of others on the same figures",
         "",
