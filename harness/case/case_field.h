@@ -197,6 +197,11 @@
     X(OUTPUTS, outputs, NAME, UNUSUAL, OUTPUTS_DROPPED, IN_INFER | IN_TRAIN, true, "outputs-%", HAS_OPTION, "outputs", \
       "dropped|kept", "kept: alive until the next pass has returned (infer, train)", .subject = "outputs %",           \
       .refusal = "has no plain forward pass; leave it out, or write")                                                  \
+    /* accelerate's convert_outputs_to_fp32, which its prepare() and so the Trainer of transformers wrap models in. */ \
+    X(FLOAT32_OUTPUTS, float32_outputs, SWITCH, UNUSUAL, false, IN_INFER | IN_TRAIN, workload_is_autocast(workload),   \
+      "float32-outputs", HAS_OPTION, "float32-outputs", NULL,                                                          \
+      "what a pass returns is copied to float32, as accelerate does (autocast)",                                       \
+      .refusal = "has no plain forward pass; leave it out, or write", .remedy = "write --precision amp-bfloat16")      \
     /* Products and convolutions may round float32 factors to TF32; changes no byte. */                                \
     X(TF32, tf32, SWITCH, SINCE, false, IN_PASS, workload->precision == PRECISION_FLOAT32, "tf32", HAS_OPTION, "tf32", \
       NULL, "GPUs may round float32 factors to TF32 (default: false)")                                                 \

@@ -214,6 +214,11 @@ enum status_code workload_set(struct workload *workload, const char *key, const 
     return code;
 }
 
+bool workload_is_autocast(const struct workload *workload)
+{
+    return workload->precision == PRECISION_AMP_FLOAT16 || workload->precision == PRECISION_AMP_BFLOAT16;
+}
+
 bool workload_is_bitsandbytes(const struct workload *workload)
 {
     return (workload->precision == PRECISION_INT8 || workload->precision == PRECISION_INT4) &&

@@ -72,6 +72,9 @@ void workload_put(struct workload *workload, enum case_field field, const struct
 /* Both at once, of a field named by its key; an unknown key is STATUS_INVALID too. */
 enum status_code workload_set(struct workload *workload, const char *key, const char *text, struct status *error);
 
+/* Whether the model runs under autocast. */
+bool workload_is_autocast(const struct workload *workload);
+
 /* Whether weights are stored as bitsandbytes stores them: int8 or int4, and projections alone. */
 bool workload_is_bitsandbytes(const struct workload *workload);
 

@@ -56,6 +56,8 @@ struct forward {
 void forward_leaf_begin(const struct forward *forward, struct value *value);
 /* value is a part of what the model returns besides its result: it is held if the output is kept. */
 void forward_output_keep(const struct forward *forward, struct value *value);
+/* Whether what a pass returns is copied to float32 behind autocast (float32_outputs). */
+bool forward_converts_output(const struct forward *forward);
 /* All of it is let go of; NULL is accepted. */
 void forward_outputs_drop(struct tape *tape, struct forward_outputs *outputs);
 

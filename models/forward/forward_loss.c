@@ -35,8 +35,25 @@ struct value *forward_class_loss(const struct forward *forward, struct value *lo
     return forward_loss(forward, logits, forward->labels);
 }
 
+bool forward_converts_output(const struct forward *forward)
+{
+    return forward->workload->float32_outputs && workload_is_autocast(forward->workload);
+}
+
+/* What the model was wrapped in comes before the program's loss. */
+static struct value *logits_convert(const struct forward *forward, struct value *logits)
+{
+    tape_autocast_close(forward->tape);
+    struct value *converted = tape_cast(forward->tape, logits, DTYPE_FLOAT32);
+    if (converted != logits) {
+        tape_drop(forward->tape, logits);
+    }
+    return converted;
+}
+
 struct value *forward_criterion(const struct forward *forward, struct value *logits)
 {
+    logits = forward_converts_output(forward) ? logits_convert(forward, logits) : logits;
     forward_output_keep(forward, logits);
     if (forward->outputs != NULL) {
         forward_outputs_drop(forward->tape, forward->outputs->replaced);

@@ -6,10 +6,10 @@
 #include "models/forward/module_visit.h"
 #include "models/workload/workload_tape.h"
 
-static void autocast_begin(const struct forward *forward)
+void autocast_begin(const struct forward *forward)
 {
     enum precision precision = forward->workload->precision;
-    if (precision == PRECISION_AMP_FLOAT16 || precision == PRECISION_AMP_BFLOAT16) {
+    if (workload_is_autocast(forward->workload)) {
         tape_autocast_open(forward->tape, precision == PRECISION_AMP_FLOAT16 ? DTYPE_FLOAT16 : DTYPE_BFLOAT16);
     }
 }
@@ -25,12 +25,29 @@ static void cache_begin(struct forward *forward, struct model_output *output)
     forward->cross_cache = &output->crossed;
 }
 
+/* All copies are there before the object goes that had the originals. Keys and values stay as they are: convert_to_fp32
+ * does not look into a cache. Returns the result's, held as result was. */
+static struct value *output_convert(struct tape *tape, struct forward_outputs *beside, struct value *result)
+{
+    struct forward_outputs originals = *beside;
+    int frame = tape_frame_open(tape);
+    struct value *converted = tape_hold(tape, tape_cast(tape, result, DTYPE_FLOAT32));
+    for (int i = 0; i < beside->count; i++) {
+        beside->values[i] = tape_hold(tape, tape_cast(tape, originals.values[i], DTYPE_FLOAT32));
+    }
+    forward_outputs_drop(tape, &originals);
+    tape_let_go(tape, result);
+    tape_frame_close(tape, frame, NULL);
+    return converted;
+}
+
 struct value *model_output_make(struct forward *forward, struct model_output *before, struct model_output *output)
 {
     struct tape *tape = forward->tape;
     *output = (struct model_output){.beside.replaced = &before->beside};
     int frame = tape_frame_open(tape);
-    forward->outputs = forward->workload->outputs == OUTPUTS_KEPT ? &output->beside : NULL;
+    bool kept = forward->workload->outputs == OUTPUTS_KEPT, converts = forward_converts_output(forward);
+    forward->outputs = kept || converts ? &output->beside : NULL;
     cache_begin(forward, output);
     autocast_begin(forward);
     struct value *result = module_output(forward, forward->config->family->forward(forward));
@@ -41,7 +58,8 @@ struct value *model_output_make(struct forward *forward, struct model_output *be
     forward->outputs = NULL;
     output->beside.replaced = NULL;
     forward->cache = forward->cross_cache = NULL;
-    return tape_hold(tape, tape_frame_close(tape, frame, result));
+    result = tape_hold(tape, tape_frame_close(tape, frame, result));
+    return converts ? output_convert(tape, &output->beside, result) : result;
 }
 
 void model_output_drop(struct tape *tape, struct model_output *output)

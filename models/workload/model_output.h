@@ -12,6 +12,9 @@ struct model_output {
     struct key_value_cache cache, crossed;
 };
 
+/* Opens autocast on the tape, if the workload asks for that. */
+void autocast_begin(const struct forward *forward);
+
 /* Runs the model with autocast, if the workload asks for that, and returns its result, held: logits or the loss. output
  * has the rest, until model_output_drop; before: the output whose name it will have, may be all zero. */
 struct value *model_output_make(struct forward *forward, struct model_output *before, struct model_output *output);

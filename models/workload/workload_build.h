@@ -20,11 +20,6 @@ struct build {
     int near_tensor;
 };
 
-static inline bool precision_is_amp(enum precision precision)
-{
-    return precision == PRECISION_AMP_FLOAT16 || precision == PRECISION_AMP_BFLOAT16;
-}
-
 /* The workload with what the model does not take left out. */
 struct workload workload_as_taken(const struct config *config, const struct workload *workload);
 

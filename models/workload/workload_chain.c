@@ -26,10 +26,11 @@ static enum status_code link_check(const struct chain_link *link, struct status 
     const struct workload *workload = link->workload;
     enum quantized_form form;
     const char *what = workload->mode != MODE_INFER                         ? "another mode than infer"
-                       : precision_is_amp(workload->precision)              ? "autocast"
+                       : workload_is_autocast(workload)                     ? "autocast"
                        : precision_is_quantized(workload->precision, &form) ? "storing weights quantised"
                        : workload->lora_rank > 0                            ? "LoRA"
                        : workload->use_cache                                ? "use_cache"
+                       : workload->float32_outputs                          ? "float32_outputs"
                        : workload->outputs == OUTPUTS_KEPT                  ? "outputs: kept"
                                                                             : NULL;
     if (what != NULL) {

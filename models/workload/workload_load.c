@@ -52,7 +52,7 @@ static void tensor_fill(struct build *build, struct value *value, const struct s
 static bool tensor_learns(const struct build *build, const struct skeleton_tensor *tensor)
 {
     const struct workload *workload = build->forward.workload;
-    bool learns = workload->mode == MODE_TRAIN || precision_is_amp(workload->precision);
+    bool learns = workload->mode == MODE_TRAIN || workload_is_autocast(workload);
     return learns && !tensor->is_buffer && (tensor->is_adapter || workload->lora_rank == 0);
 }
 

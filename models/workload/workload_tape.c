@@ -95,14 +95,6 @@ void inputs_make(struct build *build)
     f->labels = f->workload->mode == MODE_TRAIN ? labels : NULL;
 }
 
-static void autocast_begin(const struct build *build)
-{
-    enum precision precision = build->forward.workload->precision;
-    if (precision_is_amp(precision)) {
-        tape_autocast_open(build->forward.tape, precision == PRECISION_AMP_FLOAT16 ? DTYPE_FLOAT16 : DTYPE_BFLOAT16);
-    }
-}
-
 /* -- one pass of the model */
 
 /* Its result, held. What else it returns stays until the same name is given to what the next pass returns
@@ -155,7 +147,7 @@ static void generate(struct build *build)
     struct value *mask = tape_leaf(tape, CATEGORY_INPUTS, DTYPE_INT64, 2, size, false, "attention_mask");
     tape_fill(tape, tape_hold(tape, mask), 1.0);
     tape_stage_again(tape, STAGE_FORWARD);
-    autocast_begin(build);
+    autocast_begin(&build->forward);
     generate_build(&build->forward);
     tape_autocast_close(tape);
 }
@@ -419,7 +411,7 @@ static enum status_code placed_check(const struct config *config, const struct w
                        : generates && workload->cache_dtype != CACHE_DTYPE_AUTO ? "a quantised cache"
                        : generates && workload->beams > 1                       ? "a search with beams"
                        : generates && config->family->encode != NULL            ? "generation beside an encoder"
-                       : precision_is_amp(workload->precision)                  ? "autocast"
+                       : workload_is_autocast(workload)                         ? "autocast"
                        : precision_is_quantized(workload->precision, &form)     ? "quantised weights"
                        : workload->lora_rank > 0                                ? "adapters of LoRA"
                                                                                 : NULL;

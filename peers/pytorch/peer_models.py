@@ -243,12 +243,22 @@ def make_inputs(case, family, config, device):
     return ids, ids
 
 
+def converted(case, model, *arguments, **keywords):
+    """What a model returns that accelerate.prepare() has wrapped: autocast around forward, and around that its copies."""
+    from accelerate.utils import convert_outputs_to_fp32  # here alone: other cases do without it
+
+    def under_autocast(*arguments, **keywords):
+        with CudaAutocast(DTYPES[case["precision"][4:]]):
+            return model(*arguments, **keywords)
+    return convert_outputs_to_fp32(under_autocast)(*arguments, **keywords)
+
+
 def forward(case, family, model, inputs, labels, names=None):
     """The loss when training; else what the user gets. names: the names of a program that keeps its `outputs`; the object
     gets that name as soon as the model has returned, and what had it before goes."""
     train = case["mode"] == "train"
     if family in CLASSIFIERS:
-        out = model(inputs)
+        out = converted(case, model, inputs) if case.get("float32_outputs") else model(inputs)
         if names is not None:
             names["outputs"] = out
         return torch.nn.functional.cross_entropy(out, labels) if train else out
@@ -259,7 +269,7 @@ def forward(case, family, model, inputs, labels, names=None):
         keywords["decoder_input_ids"] = labels
     if not isinstance(inputs, dict):
         inputs = {"pixel_values" if family in IMAGES else "input_ids": inputs}
-    out = model(**inputs, **keywords)
+    out = converted(case, model, **inputs, **keywords) if case.get("float32_outputs") else model(**inputs, **keywords)
     if names is not None:
         names["outputs"] = out
     return out.loss if train else out[0]

@@ -38,4 +38,19 @@ def forward_cases(case_of, optimizer_for):
         for model in ("bert-base-cased", "vit-base"):
             out.append(case_of(model, "infer", precision, 8, 512 if "bert" in model else None, "sdpa", head="bare",
                                outputs="kept"))
+    return out + converted_cases(case_of)
+
+
+def converted_cases(case_of):
+    """Models that accelerate has wrapped: their outputs are copied to float32."""
+    out = []
+    for precision in ("amp-bfloat16", "amp-float16"):
+        for outputs in ({}, {"outputs": "kept"}):
+            for model, seq in (("tiny-gemma3", 8), ("tiny-t5", 8), ("distilgpt2", 512), ("llama-3.2-1b", 512),
+                               ("bert-base-cased", 512), ("vit-base", None), ("resnet18", None), ("tiny-regnet", None)):
+                attention = "eager" if "tiny-g" in model or "t5" in model else "sdpa"
+                for mode in ("train", "infer") if precision == "amp-bfloat16" else ("infer",):  # without a scaler
+                    cache = {"use_cache": True} if mode == "infer" and "gemma" in model else {}
+                    out.append(case_of(model, mode, precision, 2, seq, attention,
+                                       "adamw-fused" if mode == "train" else None, **cache, float32_outputs=True, **outputs))
     return out
