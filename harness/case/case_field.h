@@ -61,12 +61,19 @@
     X(OPTIMIZER_ADAMW_FUSED, "adamw-fused")                                                                            \
     X(OPTIMIZER_ADAMW_SINGLE, "adamw-single")                                                                          \
     X(OPTIMIZER_ADAM_8BIT, "adam-8bit") /* bitsandbytes' */                                                            \
-    X(OPTIMIZER_SGD_MOMENTUM, "sgd-momentum")
+    X(OPTIMIZER_SGD_MOMENTUM, "sgd-momentum")                                                                          \
+    X(OPTIMIZER_SGD, "sgd")
 
 /* Of classes: PyTorch's log_softmax and nll_loss, or Liger-Kernel's, whose gradient takes the place of the logits. */
 #define LOSS_TABLE(X)                                                                                                  \
     X(LOSS_COMPOSED, "composed")                                                                                       \
     X(LOSS_FUSED, "fused")
+
+/* torch.nn.utils.clip_grad_norm_: not called, or in one of its forms. */
+#define CLIP_GRAD_TABLE(X)                                                                                             \
+    X(CLIP_GRAD_NONE, "none")                                                                                          \
+    X(CLIP_GRAD_FOREACH, "foreach")                                                                                    \
+    X(CLIP_GRAD_SINGLE, "single")
 
 /* Where the program calls optimizer.zero_grad(). */
 #define ZERO_GRAD_TABLE(X)                                                                                             \
@@ -158,7 +165,7 @@
       NULL, "sequences of different lengths, under an attention mask (text)")                                          \
     X(OPTIMIZER, optimizer, NAME, NULLABLE, mode == MODE_TRAIN ? OPTIMIZER_ADAMW_FUSED : OPTIMIZER_NONE, IN_TRAIN,     \
       true, "%", HAS_OPTION, "optimizer", "O",                                                                         \
-      "adam- or adamw-foreach, -fused, -single; adam-8bit; sgd-momentum (train)", .lowest = OPTIMIZER_NONE + 1,        \
+      "adam- or adamw-foreach, -fused, -single; adam-8bit; sgd[-momentum] (train)", .lowest = OPTIMIZER_NONE + 1,      \
       .is_always_spelled = true, .subject = "optimizer %",                                                             \
       .refusal = "does not train; leave the optimizer out, or write")                                                  \
     X(LOSS, loss, NAME, SINCE, LOSS_COMPOSED, IN_TRAIN, true, "loss-%", HAS_OPTION, "loss", "composed|fused",          \
@@ -187,6 +194,9 @@
     X(ZERO_GRAD_TO, zero_grad_to, NAME, UNUSUAL, ZERO_GRAD_TO_NONE, IN_TRAIN, true, "zero-grad-to-%", HAS_OPTION,      \
       "zero-grad-to", "none|zeros", "none (default), or zeros: set_to_none=False, gradients stay (train)",             \
       .usual_is_no = true, .refusal = "has no gradients; leave it out, or write")                                      \
+    X(CLIP_GRAD, clip_grad, NAME, UNUSUAL, CLIP_GRAD_NONE, IN_TRAIN, true, "clip-grad-%", HAS_OPTION, "clip-grad",     \
+      "W", "none (default), foreach or single: a form of clip_grad_norm_ (train)", .usual_is_no = true,                \
+      .refusal = "has no gradients; leave it out, or write")                                                           \
     X(LOGITS, logits, NAME, NULLABLE, mode == MODE_GENERATE ? LOGITS_LAST : LOGITS_ALL, IN_PASS,                       \
       !traits.is_image && workload->head != HEAD_BARE, "logits-%", HAS_OPTION, "logits", "all|last",                   \
       "rows of the head that are computed (default: all; generate: last)", .label = "%", .usual_is_no = true)          \

@@ -97,8 +97,6 @@ static const struct {
     {FIELD_PRECISION, "16", "it may be two precisions; write float16 or bfloat16"},
     {FIELD_PRECISION, "16bit", "it may be two precisions; write float16 or bfloat16"},
     {FIELD_PRECISION, "16-bit", "it may be two precisions; write float16 or bfloat16"},
-    {FIELD_OPTIMIZER, "sgd",
-     "plain SGD (torch.optim.SGD without momentum) is not modelled; write sgd-momentum for SGD with momentum"},
 };
 
 static char plain(char letter)

@@ -9,8 +9,8 @@
  * not count, and '_' is '-'. text itself if it is nobody's alias. */
 const char *workload_alias(enum case_field field, const char *text);
 
-/* Of a word that people know and that names no one value: why, and what to write. "sgd" is not modelled, "amp" may be
- * two. NULL: it is no such word. */
+/* Of a word that people know and that names no one value: why, and what to write. "amp" may be two.
+ * NULL: it is no such word. */
 const char *workload_word_remedy(enum case_field field, const char *text);
 
 #endif

@@ -56,7 +56,8 @@ static bool anatomy_applies(const struct estimate_input *input)
         return false; /* it has no bytes for them */
     }
     bool trains_all = input->workload->lora_rank == 0;
-    return input->workload->mode != MODE_TRAIN || (trains_all && rule_of(input->workload->precision)->gradients > 0);
+    return input->workload->mode != MODE_TRAIN || (trains_all && rule_optimizer_is_common(input->workload->optimizer) &&
+                                                   rule_of(input->workload->precision)->gradients > 0);
 }
 
 static bool activations_of(const struct estimate_input *input, int64_t element_bytes, int64_t *bytes)

@@ -55,7 +55,9 @@ static bool eleutherai_applies(const struct estimate_input *input)
     enum precision precision = input->workload->precision;
     bool adapts = input->workload->lora_rank > 0;
     bool alone = !parallel_divides(input->parallel) || (input->workload->mode == MODE_TRAIN && !input->parallel->fsdp);
-    return precision != PRECISION_INT4 && precision != PRECISION_FP8 && !adapts && alone; /* it has no bytes for them */
+    bool known = input->workload->mode != MODE_TRAIN || rule_optimizer_is_common(input->workload->optimizer);
+    return known && precision != PRECISION_INT4 && precision != PRECISION_FP8 && !adapts &&
+           alone; /* it has no bytes for them */
 }
 
 static bool activations_of(const struct estimate_input *input, int64_t *bytes)

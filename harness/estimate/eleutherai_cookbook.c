@@ -51,7 +51,8 @@ static bool cookbook_applies(const struct estimate_input *input)
 {
     const struct workload *workload = input->workload;
     bool fsdp = input->parallel != NULL && input->parallel->fsdp;
-    bool trains = workload->mode == MODE_TRAIN && workload->optimizer != OPTIMIZER_ADAM_8BIT && !fsdp;
+    bool trains = workload->mode == MODE_TRAIN && !fsdp &&
+                  (rule_optimizer_is_adam(workload->optimizer) || workload->optimizer == OPTIMIZER_SGD_MOMENTUM);
     bool infers = (workload->mode == MODE_INFER || workload->mode == MODE_GENERATE) && workload->beams == 1 &&
                   workload->cache_dtype == CACHE_DTYPE_AUTO;
     return rule_is_text_stack(input) && rule_weight_bytes(workload->precision) > 0 && workload->lora_rank == 0 &&

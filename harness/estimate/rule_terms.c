@@ -42,7 +42,12 @@ int rule_weight_bytes(enum precision precision)
 
 bool rule_optimizer_is_adam(enum optimizer optimizer)
 {
-    return optimizer != OPTIMIZER_NONE && optimizer != OPTIMIZER_ADAM_8BIT && optimizer != OPTIMIZER_SGD_MOMENTUM;
+    return optimizer >= OPTIMIZER_ADAM_FOREACH && optimizer <= OPTIMIZER_ADAMW_SINGLE;
+}
+
+bool rule_optimizer_is_common(enum optimizer optimizer)
+{
+    return rule_optimizer_is_adam(optimizer) || optimizer == OPTIMIZER_ADAM_8BIT || optimizer == OPTIMIZER_SGD_MOMENTUM;
 }
 
 static const char *name_of(const struct module_info *module)

@@ -30,6 +30,8 @@ int rule_weight_bytes(enum precision precision);
 
 /* Adam or AdamW with two float32 moments. */
 bool rule_optimizer_is_adam(enum optimizer optimizer);
+/* Adam, that of 8 bits, or SGD with momentum: the three of which most tables tell bytes. */
+bool rule_optimizer_is_common(enum optimizer optimizer);
 
 /* Whether a module of the skeleton ends in this name ("gate_proj"). */
 bool rule_has_module(const struct skeleton *skeleton, const char *name);

@@ -86,7 +86,9 @@ static bool is_trained(const struct workload *workload, const struct skeleton_te
 static int64_t optimizer_bytes_of(enum optimizer optimizer, int64_t count, int64_t element_bytes)
 {
     bool fused = optimizer == OPTIMIZER_ADAM_FUSED || optimizer == OPTIMIZER_ADAMW_FUSED;
-    return optimizer == OPTIMIZER_SGD_MOMENTUM ? count * element_bytes : 2 * count * element_bytes + (fused ? 4 : 0);
+    return optimizer == OPTIMIZER_SGD            ? 0
+           : optimizer == OPTIMIZER_SGD_MOMENTUM ? count * element_bytes
+                                                 : 2 * count * element_bytes + (fused ? 4 : 0);
 }
 
 static int stage_of(const struct shares *shares, const struct skeleton_tensor *tensor)
@@ -406,7 +408,8 @@ static bool shares_applies(const struct estimate_input *input)
 {
     const struct workload *workload = input->workload;
     return rule_weight_bytes(workload->precision) > 0 && input->parallel != NULL &&
-           (workload->mode != MODE_TRAIN || workload->optimizer != OPTIMIZER_ADAM_8BIT);
+           (workload->mode != MODE_TRAIN || rule_optimizer_is_adam(workload->optimizer) ||
+            workload->optimizer == OPTIMIZER_SGD_MOMENTUM || workload->optimizer == OPTIMIZER_SGD);
 }
 
 static enum status_code shares_compute(const struct estimate_input *input, struct estimate *estimate,

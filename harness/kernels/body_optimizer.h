@@ -64,6 +64,11 @@ BODY float apply_update(float parameter, float m, float denominator, float rate)
     return parameter - rate * m / denominator;
 }
 
+BODY float sgd_update(float parameter, float grad, float rate)
+{
+    return parameter - rate * grad;
+}
+
 struct momentum_element {
     float parameter, buffer;
 };

@@ -131,6 +131,18 @@ static void sgd_momentum_spans(const struct operation_call *call, struct span *s
     }
 }
 
+HOST_CLONES
+static void sgd_spans(const struct operation_call *call, struct span *spans, int64_t count)
+{
+    float rate = (float)call->attributes.f[0];
+    const float *grad = spans[0].data;
+    float *parameter = spans[1].data;
+    BODY_SIMD()
+    for (int64_t k = 0; k < count; k++) {
+        parameter[k] = sgd_update(parameter[k], grad[k], rate);
+    }
+}
+
 const char *host_adam(const struct operation_call *call)
 {
     return optimizer_run(call, adam_spans);
@@ -149,6 +161,11 @@ const char *host_adam_apply(const struct operation_call *call)
 const char *host_sgd_momentum(const struct operation_call *call)
 {
     return optimizer_run(call, sgd_momentum_spans);
+}
+
+const char *host_sgd(const struct operation_call *call)
+{
+    return optimizer_run(call, sgd_spans);
 }
 
 /* Multiplies in place; whether any element was not finite. */

@@ -3,6 +3,7 @@
  * If neighbours in memory are kept, a strip of columns runs down what is summed; if neighbours are summed, each
  * output has its own run. A sum with few outputs is cut into blocks whose number depends on the shape alone, so that
  * all threads have work and the order of additions does not depend on how many there are. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ struct sum_job {
     const struct tensor *a, *out;
     struct sum_plan plan;
     double factor;
+    bool is_norm; /* squares are summed, and the root is taken */
 };
 
 HOST_CLONES
@@ -25,6 +27,15 @@ static void strip_add(float *sums, const float *row, int64_t count)
     BODY_SIMD()
     for (int64_t k = 0; k < count; k++) {
         sums[k] += row[k];
+    }
+}
+
+HOST_CLONES
+static void strip_add_squares(float *sums, const float *row, int64_t count)
+{
+    BODY_SIMD()
+    for (int64_t k = 0; k < count; k++) {
+        sums[k] += row[k] * row[k];
     }
 }
 
@@ -89,7 +100,12 @@ static void strip_block_run(const struct sum_job *job, const struct strip *strip
         int64_t at[WALK_TENSORS];
         walk_line(summed, row / summed->line_length, at);
         int64_t index = strip->offsets[0] + at[0] + row % summed->line_length * walk_step(summed, 0);
-        strip_add(sums, span_read(job->a, index, 1, strip->count, scratch).data, strip->count);
+        const float *values = span_read(job->a, index, 1, strip->count, scratch).data;
+        if (job->is_norm) {
+            strip_add_squares(sums, values, strip->count);
+        } else {
+            strip_add(sums, values, strip->count);
+        }
         if ((row + 1 - first) % SUM_STRIP_ROWS == 0 || row + 1 == end) {
             strip_join(total, sums, strip->count);
         }
@@ -99,7 +115,7 @@ static void strip_block_run(const struct sum_job *job, const struct strip *strip
 static void strip_write(const struct sum_job *job, const struct strip *strip, float *total)
 {
     for (int64_t k = 0; k < strip->count; k++) {
-        total[k] = (float)(job->factor * (double)total[k]);
+        total[k] = (float)(job->factor * (job->is_norm ? sqrt((double)total[k]) : (double)total[k]));
     }
     span_store(total, tensor_at(job->out, strip->offsets[1]), job->out->dtype, walk_step(&job->plan.kept, 1),
                strip->count);
@@ -164,6 +180,17 @@ static float run_sum(const float *values, int64_t count)
     return sum;
 }
 
+HOST_CLONES
+static float run_square_sum(const float *values, int64_t count)
+{
+    float sum = 0.0f;
+    BODY_SIMD(reduction(+ : sum))
+    for (int64_t k = 0; k < count; k++) {
+        sum += values[k] * values[k];
+    }
+    return sum;
+}
+
 /* Part `block` of `blocks` of the sum that belongs to one output. */
 static double block_sum(const struct sum_job *job, int64_t offset, int64_t block, int64_t blocks)
 {
@@ -179,7 +206,8 @@ static double block_sum(const struct sum_job *job, int64_t offset, int64_t block
         int64_t rest = summed->line_length - first;
         int64_t count = rest < SPAN_ELEMENTS ? rest : SPAN_ELEMENTS;
         int64_t step = walk_step(summed, 0);
-        sum += (double)run_sum(span_read(job->a, offset + at[0] + first * step, step, count, scratch).data, count);
+        const float *values = span_read(job->a, offset + at[0] + first * step, step, count, scratch).data;
+        sum += (double)(job->is_norm ? run_square_sum(values, count) : run_sum(values, count));
     }
     return sum;
 }
@@ -194,7 +222,7 @@ static void output_offsets(const struct walk *kept, int64_t output, int64_t offs
 
 static void output_write(const struct sum_job *job, int64_t offset, double sum)
 {
-    float_store(job->out->data, job->out->dtype, offset, (float)(job->factor * sum));
+    float_store(job->out->data, job->out->dtype, offset, (float)(job->factor * (job->is_norm ? sqrt(sum) : sum)));
 }
 
 /* Many outputs: each is summed by one thread. */
@@ -231,7 +259,8 @@ static void sum_blocks(const struct sum_job *job, int64_t outputs)
 
 const char *host_sum(const struct operation_call *call)
 {
-    struct sum_job job = {&call->tensors[0], &call->tensors[1], sum_plan_of(call), call->attributes.f[0]};
+    struct sum_job job = {&call->tensors[0], &call->tensors[1], sum_plan_of(call), call->attributes.f[0],
+                          call->attributes.i[0] == 1};
     int64_t outputs = job.plan.kept.line_count * job.plan.kept.line_length;
     if (outputs == 0) {
         return NULL;

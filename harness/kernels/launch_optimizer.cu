@@ -61,6 +61,15 @@ static __global__ void sgd_momentum_kernel(const __grid_constant__ struct optimi
     });
 }
 
+static __global__ void sgd_kernel(const __grid_constant__ struct optimizer_launch launch)
+{
+    if (optimizer_is_held(&launch)) {
+        return;
+    }
+    elements_update<1, 2>(launch.tensors, launch.count, launch.groups,
+                          [&](float(&e)[2]) { e[1] = sgd_update(e[1], e[0], launch.f0); });
+}
+
 /* required: how many inputs the operation has without the flag. */
 static struct optimizer_launch optimizer_launch_of(const struct operation_call *call, int required)
 {
@@ -98,6 +107,9 @@ const char *launch_optimizer(const struct operation_call *call, cudaStream_t str
         break;
     case OPCODE_ADAM_APPLY:
         adam_apply_kernel<<<blocks, LANES, 0, stream>>>(launch);
+        break;
+    case OPCODE_SGD:
+        sgd_kernel<<<blocks, LANES, 0, stream>>>(launch);
         break;
     default:
         sgd_momentum_kernel<<<blocks, LANES, 0, stream>>>(launch);

@@ -9,8 +9,19 @@ struct sum_launch {
     struct column_plan columns;
     int64_t outputs, summed;
     float factor;
-    bool is_columns;
+    bool is_columns, is_norm;
 };
+
+/* What an element adds, and what becomes of the sum. */
+BODY float sum_summand(const struct sum_launch &launch, float value)
+{
+    return launch.is_norm ? value * value : value;
+}
+
+BODY float sum_result(const struct sum_launch &launch, float sum)
+{
+    return launch.factor * (launch.is_norm ? sqrtf(sum) : sum);
+}
 
 /* load(index, values) brings a packet of a. */
 template <int unit, typename loader> BODY void sum_columns(const struct sum_launch &launch, float *shared, loader load)
@@ -22,11 +33,11 @@ template <int unit, typename loader> BODY void sum_columns(const struct sum_laun
             load(start + walk_position(&launch.plan.summed, 0, row), values);
 #pragma unroll
             for (int k = 0; k < unit; k++) {
-                sum[0][k] += values[k];
+                sum[0][k] += sum_summand(launch, values[k]);
             }
         },
         [&](int, int64_t column, float sum) {
-            tensor_set(&launch.out, walk_position(&launch.plan.kept, 1, column), launch.factor * sum);
+            tensor_set(&launch.out, walk_position(&launch.plan.kept, 1, column), sum_result(launch, sum));
         });
 }
 
@@ -43,12 +54,12 @@ template <int unit, typename loader> BODY void sum_rows(const struct sum_launch 
             load(start + walk_position(&launch.plan.summed, 0, packet * unit), values);
 #pragma unroll
             for (int k = 0; k < unit; k++) {
-                sum += values[k];
+                sum += sum_summand(launch, values[k]);
             }
         }
         sum = team_sum(team, sum);
         if (team.lane == 0) {
-            tensor_set(&launch.out, walk_position(&launch.plan.kept, 1, output), launch.factor * sum);
+            tensor_set(&launch.out, walk_position(&launch.plan.kept, 1, output), sum_result(launch, sum));
         }
     }
 }
@@ -104,6 +115,7 @@ const char *launch_sum(const struct operation_call *call, cudaStream_t stream)
     launch.outputs = kept->line_count * kept->line_length;
     launch.summed = summed->line_count * summed->line_length;
     launch.factor = (float)call->attributes.f[0];
+    launch.is_norm = call->attributes.i[0] == 1;
     launch.is_columns = sum_plan_is_columns(&launch.plan);
     int unit = launch.is_columns ? sum_unit(&launch.a, kept, summed) : sum_unit(&launch.a, summed, kept);
     launch.columns = column_plan_of(launch.outputs, launch.summed, unit);

@@ -57,7 +57,8 @@
  *                            i[0] = seed; element k depends on (seed, k) only. Not in place.
  * DROPOUT_BACKWARD grad, mask -> out; grad * mask * f[0]
  * -- reductions
- * SUM           a any     -> out, same rank; size 1 (or the full size) in each dimension: sums over the rest; * f[0]
+ * SUM           a any     -> out, same rank; size 1 (or the full size) in each dimension: sums over the rest; * f[0].
+ *                            i[0] = 1: not of the elements, but the root of the sum of their squares
  * EXTREME       a dense [rows, columns] -> out dense [rows]; i[0] = 1: the highest of each row, 0: the lowest. NaN is
  *                            passed over; of an empty row the infinity that is beyond all
  * SOFTMAX       a dense [rows, columns] -> out;   LOG_SOFTMAX likewise. in place allowed
@@ -174,6 +175,7 @@
  *                            are codes of the maps, each 256 of them share a scale, the largest magnitude of the block.
  *                            If grad is not finite the parameter stays and m and v become 0
  * SGD_MOMENTUM  grad, (found) -> parameter, buffer updates; buffer = f[1] * buffer + grad; parameter -= f[0] * buffer
+ * SGD           grad, (found) -> parameter updates; parameter -= f[0] * grad
  * UNSCALE       (none)    -> gradient updates, found f32 [1] updates; gradient *= f[0]; found = 1 if any
  *                            is not finite
  */
@@ -298,6 +300,7 @@ extern "C" {
     KERNEL(ADAM, "F(S)>FFF", optimizer_check, host_adam, launch_optimizer)                                             \
     KERNEL(ADAM_8BIT, "FSS(S)>FUUSS", adam_8bit_check, host_adam_8bit, launch_adam_8bit)                               \
     KERNEL(SGD_MOMENTUM, "F(S)>FF", optimizer_check, host_sgd_momentum, launch_optimizer)                              \
+    KERNEL(SGD, "F(S)>F", optimizer_check, host_sgd, launch_optimizer)                                                 \
     KERNEL(UNSCALE, ">FS", unscale_check, host_unscale, launch_unscale)
 
 enum opcode {

@@ -368,7 +368,7 @@ void tape_gradient_drop(struct tape *tape, struct value *leaf);
 enum optimizer_form { OPTIMIZER_FORM_FOREACH, OPTIMIZER_FORM_FUSED, OPTIMIZER_FORM_SINGLE, OPTIMIZER_FORM_8BIT };
 
 struct optimizer_settings {
-    bool sgd;       /* SGD with momentum, foreach; else Adam */
+    bool sgd;       /* SGD, foreach, without state if momentum is 0; else Adam */
     bool decoupled; /* AdamW: weight_decay shrinks the parameter */
     enum optimizer_form form;
     double learning_rate, beta1, beta2, epsilon, weight_decay, momentum;
@@ -388,6 +388,9 @@ void tape_optimizer_step(struct tape *tape, const struct optimizer_settings *set
 
 /* gradient *= factor for all parameters; found = 1 if any is not finite. */
 void tape_unscale(struct tape *tape, int count, struct value *const *parameters, double factor, struct value *found);
+
+/* torch.nn.utils.clip_grad_norm_ over the gradients of these parameters (clip.c). */
+void tape_clip_gradients(struct tape *tape, int count, struct value *const *parameters, double max_norm, bool foreach);
 
 /* Copies a into place, which has its shape, without a graph. */
 void tape_copy_into(struct tape *tape, struct value *a, struct value *place);

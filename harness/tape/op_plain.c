@@ -130,7 +130,7 @@ struct value *make_dense(struct tape *tape, struct value *a)
     return a == NULL || value_is_dense(a) ? a : make_copy(tape, a, a->dtype, "contiguous");
 }
 
-void sum_run(struct tape *tape, struct value *a, struct value *sum, double factor)
+void reduction_scratch_take(struct tape *tape, const struct value *a, const struct value *sum)
 {
     if (a == NULL || sum == NULL || tape_failed(tape)) {
         return;
@@ -147,6 +147,14 @@ void sum_run(struct tape *tape, struct value *a, struct value *sum, double facto
         tape_drop(tape, scratch_bytes_new(tape, scratch.counter_bytes, "counters of partial sums"));
         tape_drop(tape, partial);
     }
+}
+
+void sum_run(struct tape *tape, struct value *a, struct value *sum, double factor)
+{
+    if (a == NULL || sum == NULL || tape_failed(tape)) {
+        return;
+    }
+    reduction_scratch_take(tape, a, sum);
     struct value *values[] = {a, sum};
     struct operation_attributes attributes = attributes_f(factor, 0.0);
     tape_run(tape, OPCODE_SUM, &attributes, 1, 2, values);

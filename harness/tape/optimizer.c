@@ -160,6 +160,11 @@ static void foreach_run(struct tape *tape, const struct optimizer_settings *sett
 static void sgd_run(struct tape *tape, const struct optimizer_settings *settings, struct value *parameter,
                     struct optimizer_state *state, struct value *found)
 {
+    if (settings->momentum == 0.0) {
+        struct operation_attributes attributes = attributes_f(settings->learning_rate, 0.0);
+        update_run(tape, OPCODE_SGD, &attributes, 1, &parameter->gradient, found, 1, &parameter);
+        return;
+    }
     if (state->first == NULL) {
         /* torch.clone(grad).detach(): the buffer starts as the gradient; here it is 0 * momentum + gradient. */
         state->first = state_new(tape, parameter, "momentum_buffer");

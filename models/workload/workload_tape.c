@@ -17,6 +17,9 @@ enum { STEP_COUNT = 3, INFER_COUNT = 2, RECORDED_MICRO_BATCHES = 16 };
 /* The scale of a gradient scaler in its steady state; its size in memory does not depend on it. */
 static const double loss_scale = 1024.0;
 
+/* The max_norm that nearly every program gives clip_grad_norm_; no size depends on it. */
+static const double clipped_norm = 1.0;
+
 enum status_code workload_skeleton(const struct config *config, const struct workload *workload,
                                    struct skeleton *skeleton, struct status *error)
 {
@@ -161,9 +164,9 @@ static struct optimizer_settings settings_of(const struct build *build)
                                           .beta1 = 0.9,
                                           .beta2 = 0.999,
                                           .epsilon = 1e-8,
-                                          .momentum = 0.9,
                                           .form = OPTIMIZER_FORM_FOREACH};
-    settings.sgd = optimizer == OPTIMIZER_SGD_MOMENTUM;
+    settings.sgd = optimizer == OPTIMIZER_SGD_MOMENTUM || optimizer == OPTIMIZER_SGD;
+    settings.momentum = optimizer == OPTIMIZER_SGD ? 0.0 : 0.9;
     settings.decoupled = optimizer == OPTIMIZER_ADAMW_FOREACH || optimizer == OPTIMIZER_ADAMW_FUSED ||
                          optimizer == OPTIMIZER_ADAMW_SINGLE;
     settings.weight_decay = settings.decoupled ? 1e-2 : 0.0; /* torch.optim's defaults */
@@ -271,6 +274,10 @@ static void train(struct build *build)
         if (build->found != NULL) {
             tape_fill(tape, build->found, 0.0);
             tape_unscale(tape, build->parameter_count, build->parameters, 1.0 / loss_scale, build->found);
+        }
+        if (build->forward.workload->clip_grad != CLIP_GRAD_NONE) {
+            tape_clip_gradients(tape, build->parameter_count, build->parameters, clipped_norm,
+                                build->forward.workload->clip_grad == CLIP_GRAD_FOREACH);
         }
         tape_optimizer_step(tape, &settings, step, build->parameter_count, build->parameters, build->states,
                             build->found);

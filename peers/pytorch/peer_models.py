@@ -276,9 +276,11 @@ def forward(case, family, model, inputs, labels, names=None):
 
 
 def make_optimizer(name, parameters):
-    family, form = name.rsplit("-", 1)
+    family, _, form = name.rpartition("-")
     if form == "8bit":
         return make_adam_8bit(parameters)
+    if name == "sgd":
+        return torch.optim.SGD(parameters, lr=1e-4, foreach=True)
     if family == "sgd":
         return torch.optim.SGD(parameters, lr=1e-4, momentum=0.9, foreach=True)
     forms = {"foreach": {"foreach": True}, "single": {"foreach": False}, "fused": {"fused": True}}

@@ -125,10 +125,12 @@ def compute_capability_90(answers=True, padding=False):
 
     `answers`: reply to questions about values, those of a padded batch or not; not wanted where tensors have values.
     """
+    from torch.nn.utils import clip_grad
     from torch.optim import adam, optimizer
     changes = [(F, "scaled_dot_product_attention", attention), (F, "dropout", dropout), (F, "softmax", softmax),
                (F, "batch_norm", batch_norm),
                (torch, "dropout", lambda input, p, train: dropout(input, p, train)),
+               (clip_grad, "_has_foreach_support", lambda tensors, device: True),
                (adam, "_device_dtype_check_for_fused", lambda p, cuda_unsupported=False: None),
                (optimizer, "_device_dtype_check_for_fused", lambda p, cuda_unsupported=False: None)]
     before = [(owner, name, getattr(owner, name)) for owner, name, _ in changes]

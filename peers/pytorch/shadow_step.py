@@ -1,5 +1,6 @@
-"""What a training program does around its passes: where it calls zero_grad() and what that makes of a gradient. The
-defaults are those of the cases that say nothing."""
+"""What a training program does around its passes: where it calls zero_grad(), what that makes of a gradient, whether it
+clips gradients. The defaults are those of the cases that say nothing."""
+import torch
 
 
 class StepProgram:
@@ -8,6 +9,8 @@ class StepProgram:
     def __init__(self, case, optimizer, ledger):
         self.place = case.get("zero_grad", "after-step")
         self.set_to_none = case.get("zero_grad_to", "none") == "none"
+        self.clip = case.get("clip_grad", "none")
+        self.parameters = [p for group in optimizer.param_groups for p in group["params"]]
         self.optimizer, self.ledger = optimizer, ledger
 
     def _zero_grad(self, place):
@@ -22,6 +25,8 @@ class StepProgram:
         self._zero_grad("before-backward")
 
     def step(self):
+        if self.clip != "none":
+            torch.nn.utils.clip_grad_norm_(self.parameters, 1.0, foreach=None if self.clip == "foreach" else False)
         self.optimizer.step()
 
     def after_step(self):

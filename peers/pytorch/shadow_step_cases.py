@@ -27,5 +27,22 @@ def zero_grad_cases(case_of):
     return out
 
 
+def clip_cases(case_of):
+    """Clipping in both forms; SGD without state."""
+    out = []
+    for form in ("foreach", "single"):
+        for model in TINY + REAL:
+            batch, seq, attention = sizes_of(model)
+            for precision, optimizer in (("float32", "adamw-foreach"), ("bfloat16", "adamw-fused")):
+                out.append(case_of(model, "train", precision, batch, seq, attention, optimizer, clip_grad=form,
+                                   events=model in DECODERS))
+    for model in TINY + REAL:
+        batch, seq, attention = sizes_of(model)
+        for precision in ("float32", "bfloat16"):
+            out.append(case_of(model, "train", precision, batch, seq, attention, "sgd", events=model in DECODERS))
+        out.append(case_of(model, "train", "float32", batch, seq, attention, "sgd", clip_grad="foreach"))
+    return out
+
+
 def step_cases(case_of):
-    return zero_grad_cases(case_of)
+    return zero_grad_cases(case_of) + clip_cases(case_of)

@@ -79,6 +79,7 @@ const struct kernel_case kernel_cases[] = {
     {"ADAM_8BIT", OPCODE_ADAM_8BIT, "fMUFaaee", {.f = {1e-4, 0.9, 0.999, 1e-8, 0.01}, .i = {1, 1}}},
     {"ADAM_MOMENTS", OPCODE_ADAM_MOMENTS, "fFF", {.f = {0.9, 0.999}}},
     {"ADAM_APPLY", OPCODE_ADAM_APPLY, "ffF", {.f = {1e-4}}},
+    {"SGD", OPCODE_SGD, "fF", {.f = {1e-4}}},
     {"SGD_MOMENTUM", OPCODE_SGD_MOMENTUM, "fFF", {.f = {1e-4, 0.9}}},
     {"UNSCALE", OPCODE_UNSCALE, "Fs", {.f = {1.0}}},
     {"FILL", OPCODE_FILL, "f", {.f = {0}}},

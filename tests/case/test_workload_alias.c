@@ -31,6 +31,7 @@ static void what_others_call_a_value_is_that_value(void **state)
         {"precision", "nf4", "int4", FIELD_PRECISION},
         {"optimizer", "AdamW", "adamw-foreach", FIELD_OPTIMIZER},
         {"optimizer", "adam", "adam-foreach", FIELD_OPTIMIZER},
+        {"optimizer", "SGD", "sgd", FIELD_OPTIMIZER},
         {"optimizer", "momentum", "sgd-momentum", FIELD_OPTIMIZER},
         {"optimizer", "8bit", "adam-8bit", FIELD_OPTIMIZER},
         {"optimizer", "adamw_torch_fused", "adamw-fused", FIELD_OPTIMIZER},
@@ -66,26 +67,11 @@ static void what_may_be_two_things_is_refused(void **state)
     assert_string_equal(error.text, "precision: 'AMP': it may be two precisions; write amp-float16 or amp-bfloat16");
 }
 
-/* torch.optim.SGD has no momentum by default, and what it takes is not modelled. */
-static void what_is_not_modelled_is_said(void **state)
-{
-    (void)state;
-    static const char *const words[] = {"sgd", "SGD"};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        struct workload workload = workload_default(MODE_TRAIN);
-        struct status error = {0};
-        assert_int_equal(workload_set(&workload, "optimizer", words[i], &error), STATUS_INVALID);
-        assert_non_null(strstr(error.text, "': plain SGD (torch.optim.SGD without momentum) is not modelled; write "
-                                           "sgd-momentum for SGD with momentum"));
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_others_call_a_value_is_that_value),
         cmocka_unit_test(what_may_be_two_things_is_refused),
-        cmocka_unit_test(what_is_not_modelled_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -224,6 +224,8 @@ void reference_optimizer(const struct operation_call *call, double *const *v)
         } else if (call->opcode == OPCODE_SGD_MOMENTUM) {
             v[out + 1][k] = f[1] * v[out + 1][k] + v[0][k];
             v[out][k] -= f[0] * v[out + 1][k];
+        } else if (call->opcode == OPCODE_SGD) {
+            v[out][k] -= f[0] * v[0][k];
         } else { /* UNSCALE */
             v[1][0] = isfinite(v[0][k]) ? v[1][0] : 1.0;
             v[0][k] *= f[0];

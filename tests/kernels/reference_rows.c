@@ -17,6 +17,7 @@ void reference_sum(const struct operation_call *call, double *const *values)
 {
     const struct tensor *a = &call->tensors[0], *out = &call->tensors[1];
     int64_t outputs = tensor_element_count(out);
+    bool is_norm = call->attributes.i[0] == 1;
     for (int64_t k = 0; k < outputs; k++) {
         values[1][k] = 0.0;
     }
@@ -29,7 +30,10 @@ void reference_sum(const struct operation_call *call, double *const *values)
             to += out->size[d] == 1 ? 0 : index * step;
             step *= out->size[d];
         }
-        values[1][to] += call->attributes.f[0] * values[0][k];
+        values[1][to] += is_norm ? values[0][k] * values[0][k] : values[0][k];
+    }
+    for (int64_t k = 0; k < outputs; k++) {
+        values[1][k] = call->attributes.f[0] * (is_norm ? sqrt(values[1][k]) : values[1][k]);
     }
 }
 

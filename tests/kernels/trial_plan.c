@@ -212,6 +212,9 @@ static void optimizer_attributes(struct trial *trial, int variant)
         trial->call.attributes.i[0] = variant % 2;
         trial->call.attributes.i[1] = 1 + variant;
         break;
+    case OPCODE_SGD:
+        f[0] = 1e-2;
+        break;
     case OPCODE_SGD_MOMENTUM:
         f[0] = 1e-2, f[1] = 0.9;
         break;

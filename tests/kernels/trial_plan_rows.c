@@ -19,10 +19,10 @@ static bool rows_are_empty(const int64_t *size)
 bool plan_sum(struct trial *trial, int variant)
 {
     enum { PATTERNS = 8, OUTPUTS_MAXIMUM = 8192 }; /* which of three dimensions are summed; more sums show no more */
-    if (variant >= ROW_SHAPE_COUNT * PATTERNS) {
+    if (variant >= 2 * ROW_SHAPE_COUNT * PATTERNS) {
         return false;
     }
-    const int64_t *shape = row_shapes[variant / PATTERNS];
+    const int64_t *shape = row_shapes[variant / PATTERNS % ROW_SHAPE_COUNT];
     int pattern = variant % PATTERNS;
     int64_t size[3], out[3], outputs = 1;
     for (int d = 0; d < 3; d++) {
@@ -31,6 +31,7 @@ bool plan_sum(struct trial *trial, int variant)
         out[d] = summed ? 1 : size[d];
         outputs *= out[d] > 0 ? out[d] : 1;
     }
+    trial->call.attributes.i[0] = variant / PATTERNS / ROW_SHAPE_COUNT; /* sums, then norms */
     trial->call.attributes.f[0] = variant % 2 == 0 ? 1.0 : 0.125;
     /* Up to 1024 elements are added in float32 before the sum goes on in float64; where they are one repeated number,
      * every addition may round to the same side. */

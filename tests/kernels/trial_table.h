@@ -99,6 +99,7 @@
     TRIAL(ADAM, reference_optimizer, plan_optimizer)                                                                   \
     TRIAL(ADAM_8BIT, reference_adam_8bit, plan_adam_8bit)                                                              \
     TRIAL(SGD_MOMENTUM, reference_optimizer, plan_optimizer)                                                           \
+    TRIAL(SGD, reference_optimizer, plan_optimizer)                                                                    \
     TRIAL(UNSCALE, reference_optimizer, plan_optimizer)
 
 /* A row for each operation, or this does not compile. */

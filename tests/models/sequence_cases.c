@@ -124,6 +124,7 @@ static void variants_add(struct sequence_case *cases, int *count, int model)
         struct workload workload = train;
         workload.zero_grad = ZERO_GRAD_BEFORE_BACKWARD;
         workload.zero_grad_to = ZERO_GRAD_TO_ZEROS;
+        workload.clip_grad = CLIP_GRAD_FOREACH;
         case_add(cases, count, model, &workload);
     }
     if (models[model].attends) {

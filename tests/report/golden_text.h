@@ -9,7 +9,6 @@ void golden_text_check(struct text text, const char *path);
 
 /* The same of a table in CSV, but for columns of case fields that the file lacks, as long as they say what is usual: a
  * new field adds one to every table. */
-
 void golden_csv_check(struct text text, const char *path);
 
 #endif
