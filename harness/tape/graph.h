@@ -250,8 +250,8 @@ struct shape shape_join(struct tape *tape, const struct shape *a,
 struct value *make_multiply(struct tape *tape, struct value *a, struct value *b);
 struct value *make_scale(struct tape *tape, struct value *a, double factor, double summand);
 struct value *make_copy(struct tape *tape, struct value *a, enum dtype dtype, const char *label);
-/* Takes and gives back what PyTorch takes while it reduces a to sum, which has a's rank and size 1 in each dimension that
- * is summed (reduction_scratch.h). NULL is accepted. */
+/* Takes and gives back what PyTorch takes while it reduces a to sum, which has a's rank and size 1 in each dimension
+ * that is summed (reduction_scratch.h). NULL is accepted. */
 void reduction_scratch_take(struct tape *tape, const struct value *a, const struct value *sum);
 /* OPCODE_SUM of a into sum, which has a's rank and size 1 in each dimension that is summed, each times factor, with the
  * scratch that PyTorch takes (reduction_scratch.h). */
