@@ -131,10 +131,13 @@ def goals_lines(figures):
 def ranges_lines(figures):
     rows = []
     for name in GROUPS:
-        inside = [(f["measured_bytes"] > f["high_bytes"]) - (f["measured_bytes"] < f["low_bytes"]) for r, m, f in figures
-                  if group_of(f) == name and f["quality"] in "AB" and f.get("high_bytes")]
-        if inside:
-            rows.append([name, str(len(inside)), *(f"{inside.count(side) / len(inside) * 100:.0f} %" for side in (0, 1, -1))])
+        members = [(row, f) for row, m, f in figures
+                   if group_of(f) == name and f["quality"] in "AB" and f.get("high_bytes")]
+        stated = [member for member in members if has_versions(member[0])]
+        for title, part in ((name, members), ("of these, with versions stated", stated)):
+            if part and (part is members or len(stated) < len(members)):
+                sides = [(f["measured_bytes"] > f["high_bytes"]) - (f["measured_bytes"] < f["low_bytes"]) for r, f in part]
+                rows.append([title, str(len(part)), *(f"{sides.count(side) / len(part) * 100:.0f} %" for side in (0, 1, -1))])
     return table(["bytes", "figures", "within the range", "above", "below"], rows)
 
 
