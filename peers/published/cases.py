@@ -175,8 +175,9 @@ def optimum(row, source):
 
 def peft(row, source):
     s = row["settings"]
+    # Its run.py: optimizer.zero_grad(), outputs = model(**batch), backward, clip_grad_norm_.
     fields = {"precision": "bfloat16", "batch": s["batch_size"], "seq": s["max_seq_length"],
-              "optimizer": "adamw-foreach"}
+              "optimizer": "adamw-foreach", "outputs": "kept", "use_cache": True, "zero_grad": "before-forward"}
     note = "the longest batch is not recorded; predicted for 768 tokens, where the tokenizer cuts"
     if s["method"] == "FULL":
         return Case(row["model"], "train", fields, note=note)
