@@ -114,7 +114,8 @@
  *                            i[0] = kernel, i[1] = stride, i[2] = padding
  * MAX_POOL_BACKWARD grad, indices -> out (sums in a fixed order, 0 if no window chose); i as MAX_POOL
  * CONVOLUTION   a, weight [O, C, k, k], (bias), (workspace) -> out; i[0] = stride, i[1] = padding,
- *                            i[2] = 1: factors in TF32, as MATMUL
+ *                            i[2] = 1: factors in TF32, as MATMUL. A GPU may round a 16-bit product before it adds
+ *                            the bias, as PyTorch does
  * CONVOLUTION_BACKWARD_INPUT  grad, weight, (workspace) -> grad a
  * CONVOLUTION_BACKWARD_WEIGHT grad, a, (workspace) -> grad weight; i as above
  * GROUPED_CONVOLUTION a any, weight dense [O, C / g, k, k], (bias) -> out any; i[0] = stride, i[1] = padding, i[2] = g
@@ -127,7 +128,8 @@
  *                            two dimensions of each have one of their strides 1 (transposed views are welcome) and the
  *                            other >= the size it steps over; leading strides any.
  *                            out = f[0] * a b + f[1] * out + bias; out unread if f[1] = 0. i[0] = 1: a device may
- *                            round float32 factors to TF32 (10 bits of mantissa); 0: it must not
+ *                            round float32 factors to TF32 (10 bits of mantissa); 0: it must not. A GPU may round a
+ *                            16-bit product before it adds f[1] * out, or the bias of a batch
  * GROUPED_MATMUL a [n, k], b [groups, k, m], ends i32 dense [groups] -> out dense [n, m]; the rows up to the end of a
  *                            group, and behind that of the last one, times its matrix; those behind all groups are
  *                            zero.

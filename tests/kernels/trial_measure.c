@@ -174,11 +174,48 @@ static void float8_bounds_add(const struct trial *trial, double *bounds)
     }
 }
 
+static bool trial_has_bias(const struct trial *trial)
+{
+    const struct operation_call *call = &trial->call;
+    return call->input_count > 2 && call->tensors[2].dtype != DTYPE_BOOL;
+}
+
+/* A product that cuBLAS adds to what the output holds: a bias that was laid there, or the output before. PyTorch's
+ * convolution rounds both too, because it adds the bias to what cuDNN has stored. */
+static bool trial_adds_product(const struct trial *trial)
+{
+    const struct operation_call *call = &trial->call;
+    bool library = trial->site != NULL && trial->site->adds_stored_products;
+    bool batched = call->tensor_count > 0 && call->tensors[call->input_count].rank > 2;
+    return library &&
+           ((call->opcode == OPCODE_CONVOLUTION && trial_has_bias(trial)) ||
+            (call->opcode == OPCODE_MATMUL && (call->attributes.f[1] != 0.0 || (batched && trial_has_bias(trial)))));
+}
+
+/* The step of the stored product is allowed besides that of the result. */
+static void product_bounds_set(const struct trial *trial, const struct trial_values *inputs, double *bounds)
+{
+    const struct operation_call *call = &trial->call;
+    const struct tensor *out = &call->tensors[call->input_count];
+    const bool convolves = call->opcode == OPCODE_CONVOLUTION;
+    const int64_t run = convolves ? out->size[2] * out->size[3] : 1;
+    const int64_t channels = convolves ? out->size[1] : out->size[out->rank - 1];
+    for (int64_t k = 0; k < tensor_element_count(out); k++) {
+        double product = trial->value[call->input_count][k];
+        product -= trial_has_bias(trial) ? trial->value[2][k / run % channels] : 0.0;
+        product -=
+            !convolves && call->attributes.f[1] != 0.0 ? call->attributes.f[1] * inputs->of[call->input_count][k] : 0.0;
+        bounds[k] = trial->allowance + fabs(product) * dtype_error(out->dtype);
+    }
+}
+
 /* A bound for each element of each output, released with free; NULL everywhere where the trial's tolerance holds. */
-static void trial_bounds(const struct trial *trial, double *bounds[OPERATION_TENSORS_MAXIMUM])
+static void trial_bounds(const struct trial *trial, const struct trial_values *inputs,
+                         double *bounds[OPERATION_TENSORS_MAXIMUM])
 {
     bool attends = trial_rounds_weights(trial), multiplies = trial_cuts_float8(trial);
-    bool bounded = attends || multiplies;
+    bool adds = trial_adds_product(trial);
+    bool bounded = attends || multiplies || adds;
     for (int t = 0; t < OPERATION_TENSORS_MAXIMUM; t++) {
         bounds[t] = NULL;
         if (bounded && t >= trial->call.input_count && t < trial->call.tensor_count) {
@@ -190,6 +227,8 @@ static void trial_bounds(const struct trial *trial, double *bounds[OPERATION_TEN
         reference_attention_bound(&trial->call, trial->value, bounds);
     } else if (multiplies) {
         float8_bounds_add(trial, bounds[trial->call.input_count]);
+    } else if (adds) {
+        product_bounds_set(trial, inputs, bounds[trial->call.input_count]);
     }
 }
 
@@ -223,7 +262,7 @@ void trial_measure(struct trial *trial, struct trial_outcome *outcome)
     bool ran = trial_start(trial, outcome);
     if (ran) {
         reference_run(&trial->call, trial->value);
-        trial_bounds(trial, bounds);
+        trial_bounds(trial, &inputs, bounds);
     }
     for (int t = 0; t < trial->call.tensor_count; t++) {
         if (ran && (t >= trial->call.input_count || trial->updated[t])) {

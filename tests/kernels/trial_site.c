@@ -31,6 +31,7 @@ enum status_code trial_site_open(struct trial_site *site, struct device *device,
     *site = (struct trial_site){.device = device, .segment = segment, .image = image, .bytes = SITE_BYTES};
     bool cuda = strcmp(properties.kind, "cuda") == 0;
     site->rounds_weights = cuda && strcmp(properties.target, "sm_75") != 0;
+    site->adds_stored_products = cuda;
     site->float8_terms = cuda ? float8_terms_of(properties.target) : 0;
     return STATUS_OK;
 }

@@ -11,6 +11,7 @@ struct trial_site {
     unsigned char *segment, *image; /* of the device; the same bytes on the host */
     int64_t bytes;                  /* of each */
     bool rounds_weights;            /* tensor cores may round what reference_attention_bound says */
+    bool adds_stored_products;      /* a library may store a product in the output's dtype before it adds something */
     int float8_terms;               /* of float8, that tensor cores add at once and cut; 0: they add like float32 */
 };
 

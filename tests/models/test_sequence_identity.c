@@ -24,8 +24,10 @@ static void the_host_is_asked_for_what_was_predicted(void **state)
     print_message("%d cases\n", count);
 }
 
+/* Of all cases some hundred, evenly: each opens the device anew, and on an H100 all of them took minutes. */
 static void a_gpu_is_asked_for_what_was_predicted(void **state)
 {
+    enum { GPU_CASES = 100 };
     (void)state;
     struct status error = {0};
     struct device_properties properties;
@@ -33,10 +35,10 @@ static void a_gpu_is_asked_for_what_was_predicted(void **state)
     assert_int_equal(device->table->properties(device, &properties, &error), STATUS_OK);
     device_close(device);
     int count = sequence_cases_make(cases);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i += count / GPU_CASES + 1) {
         sequence_case_check(&cases[i], "cuda:0", properties.target);
     }
-    print_message("%d cases on %s\n", count, properties.name);
+    print_message("one in %d of %d cases on %s\n", count / GPU_CASES + 1, count, properties.name);
 }
 
 int main(void)

@@ -1,4 +1,6 @@
-/* cuBLAS without a GPU: products as its documentation defines them, columns first, with its rules for arguments. */
+/* cuBLAS without a GPU: products as its documentation defines them, columns first, with its rules for arguments. A
+ * sum whose columns and terms are multiples of 8, all on 16 bytes, is rounded to the dtype of C before what C held is
+ * added: on an H100 that happened in ten of 2,448 convolutions, all of them such. */
 #include <cstdint>
 #include <cstring>
 
@@ -112,6 +114,7 @@ cublasStatus_t gemm_strided_batched(cublasHandle_t handle, cublasOperation_t tra
     if (!workspace_use(handle)) {
         return CUBLAS_STATUS_EXECUTION_FAILED;
     }
+    bool packets = m % 8 == 0 && k % 8 == 0 && ldc % 8 == 0 && ((uintptr_t)a | (uintptr_t)b | (uintptr_t)c) % 16 == 0;
     for (int64_t index = 0; index < (int64_t)batch_count * m * n; index++) {
         int64_t batch = index / ((int64_t)m * n), row = index % m, column = index / m % n;
         float sum = 0.0f;
@@ -119,8 +122,13 @@ cublasStatus_t gemm_strided_batched(cublasHandle_t handle, cublasOperation_t tra
             sum += emulated_factor(side_get(left, batch * stride_a, row, term), rounds) *
                    emulated_factor(side_get(right, batch * stride_b, term, column), rounds);
         }
-        float kept = keep != 0.0f ? keep * side_get(out, batch * stride_c, row, column) : 0.0f;
-        float_store(c, out.dtype, batch * stride_c + column * ldc + row, scale * sum + kept);
+        int64_t place = batch * stride_c + column * ldc + row;
+        float kept = keep != 0.0f ? keep * float_load(c, out.dtype, place) : 0.0f;
+        if (kept != 0.0f && packets) { /* the sum is stored first */
+            float_store(c, out.dtype, place, scale * sum);
+            sum = float_load(c, out.dtype, place) / scale;
+        }
+        float_store(c, out.dtype, place, scale * sum + kept);
     }
     return CUBLAS_STATUS_SUCCESS;
 }
