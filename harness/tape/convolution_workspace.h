@@ -1,23 +1,32 @@
 /* How much scratch memory a convolution is given while it runs. Who takes it is op_image.c; our own kernels do with any
  * size.
  *
- * On sm_90 it is what cuDNN 9.19 takes for PyTorch 2.11, as a rule that was found in 232 convolutions of the ResNets on
- * an H100 and holds for 16 bits and for float32 that is rounded to TF32. Tensor cores want channels last in memory, and
- * images of PyTorch have them first. So image, weight and result are laid out anew, beside 16 bytes:
+ * In 16 bits, and in float32 that is rounded to TF32, on sm_80 and newer it is what cuDNN 9.19 takes for PyTorch 2.11,
+ * as a rule. It was found in 400 convolutions that an H100 computed, and in what cuDNN's heuristic names for an A100,
+ * an RTX 3090 and an RTX 4060 (peers/pytorch/convolution_choice.txt: cuDNN answers for GPUs that are described to it).
+ * Tensor cores want channels last in memory, and images of PyTorch have them first. So image, weight and result are
+ * laid out anew, beside 16 bytes:
  *
  *     image   its bytes; in 16 bits the channels are filled up to a multiple of 8, which are 16 bytes
  *     weight  its bytes, its channels filled up in the same way; none if it lies so already (kernel 1, no filling
  *             up)
- *     result  its bytes
+ *     result  its bytes; none forward in TF32 on sm_80 to sm_89, whose kernels write it as it lies
  *
  * A window of one pixel (kernel 1, stride 1, no padding) is a product of matrices for each image, as they lie, if
  * the rows of these begin at whole vectors of memory:
  *
  *     forward, image  nothing, if the bytes of one plane of pixels are a multiple of 8
- *     weight          a float32 gradient for each image, to be added up, if they are a multiple of 16
+ *     weight          a float32 gradient for each image, to be added up, if they are a multiple of 16 and, beyond 8
+ *                     images, these gradients are at most 5/4 of the layouts above
  *
- * float32 without TF32 takes nothing if windows cut an image into patches (ViT), which alone was measured. What this
- * leaves out, up to 8.25 MiB of partial sums above all, stands in docs/pytorch-findings.md.
+ * Some convolutions are computed without tensor cores, and so take nothing:
+ *
+ *     forward, and towards the weight in TF32, if an element is a sum of at most 27 products (an image of 3 channels
+ *     under 3 x 3), on sm_86 to sm_89 of 147 (7 x 7)
+ *     towards the image in TF32 with kernel 1, and towards the weight with kernel 1 and a stride, on sm_86 to sm_89
+ *
+ * float32 without TF32 takes nothing on sm_90 if windows cut an image into patches (ViT). What this leaves out, up to
+ * 8.25 MiB of partial sums above all, stands in docs/pytorch-findings.md.
  *
  * Elsewhere it is our own formula, for our own way of computing (other classes, and other float32 without TF32):
  *
