@@ -256,6 +256,9 @@ void reduction_scratch_take(struct tape *tape, const struct value *a, const stru
 /* OPCODE_SUM of a into sum, which has a's rank and size 1 in each dimension that is summed, each times factor, with the
  * scratch that PyTorch takes (reduction_scratch.h). */
 void sum_run(struct tape *tape, struct value *a, struct value *sum, double factor);
+/* That scratch alone, taken and given back. */
+struct reduction;
+void sum_scratch_pass(struct tape *tape, const struct reduction *reduction);
 /* a itself if it is dense, else a copy. */
 struct value *make_dense(struct tape *tape, struct value *a);
 struct value *make_sum_to(struct tape *tape, struct value *a, const struct shape *shape);

@@ -130,6 +130,16 @@ struct value *make_dense(struct tape *tape, struct value *a)
     return a == NULL || value_is_dense(a) ? a : make_copy(tape, a, a->dtype, "contiguous");
 }
 
+void sum_scratch_pass(struct tape *tape, const struct reduction *reduction)
+{
+    struct reduction_scratch scratch = reduction_scratch_of(tape->target, reduction);
+    for (int64_t part = 0; part < scratch.part_count; part++) {
+        struct value *partial = scratch_bytes_new(tape, scratch.partial_bytes, "partial sums");
+        tape_drop(tape, scratch_bytes_new(tape, scratch.counter_bytes, "counters of partial sums"));
+        tape_drop(tape, partial);
+    }
+}
+
 void reduction_scratch_take(struct tape *tape, const struct value *a, const struct value *sum)
 {
     if (a == NULL || sum == NULL || tape_failed(tape)) {
@@ -141,12 +151,7 @@ void reduction_scratch_take(struct tape *tape, const struct value *a, const stru
         reduction.stride[i] = a->stride[i];
         reduction.summed[i] = sum->shape.size[i] != a->shape.size[i];
     }
-    struct reduction_scratch scratch = reduction_scratch_of(tape->target, &reduction);
-    for (int64_t part = 0; part < scratch.part_count; part++) {
-        struct value *partial = scratch_bytes_new(tape, scratch.partial_bytes, "partial sums");
-        tape_drop(tape, scratch_bytes_new(tape, scratch.counter_bytes, "counters of partial sums"));
-        tape_drop(tape, partial);
-    }
+    sum_scratch_pass(tape, &reduction);
 }
 
 void sum_run(struct tape *tape, struct value *a, struct value *sum, double factor)

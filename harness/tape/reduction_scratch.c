@@ -229,7 +229,8 @@ struct reduction_scratch reduction_scratch_of(const struct target *target, const
     sharing = sharing > least ? sharing : least;
     if (sharing > 1) {
         int64_t sum_bytes = dtype_is_floating(reduction->dtype) ? 4 : 8;
-        scratch.partial_bytes = sum_bytes * blocks.output_count * sharing;
+        scratch.partial_bytes =
+            (reduction->partial_bytes > 0 ? reduction->partial_bytes : sum_bytes) * blocks.output_count * sharing;
         scratch.partial_bytes *= blocks.sums_across_width ? 1 : blocks.width * blocks.outputs_a_load;
         scratch.counter_bytes = COUNTER_BYTES * columns;
         scratch.part_count = iterator.part_count;

@@ -31,6 +31,7 @@ struct reduction {
     int64_t offset; /* of the first element in its storage */
     int64_t size[TENSOR_RANK_MAXIMUM], stride[TENSOR_RANK_MAXIMUM];
     bool summed[TENSOR_RANK_MAXIMUM]; /* over this dimension */
+    int64_t partial_bytes;            /* of a partial result; 0: as a sum has it */
 };
 
 struct reduction_scratch {

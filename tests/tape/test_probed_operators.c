@@ -244,6 +244,13 @@ static struct value *average_pool(struct call *call)
     return tape_mean_spatial(call->tape, a);
 }
 
+static struct value *largest(struct call *call)
+{
+    struct value *a = matrix(call, call->rows, call->other);
+    begin(call);
+    return tape_argmax(call->tape, a);
+}
+
 /* numbers: how many the name has. The gradient of a sum is a view, which PyTorch copies for a leaf: forward alone. */
 static const struct probed {
     const char *name;
@@ -259,6 +266,7 @@ static const struct probed {
     {"silu %" SCNd64 "%n", 1, silu, false},
     {"dropout %" SCNd64 "%n", 1, dropout, false},
     {"sum of rows %" SCNd64 "%n", 1, sum_of_rows, true},
+    {"argmax %" SCNd64 "x%" SCNd64 "%n", 2, largest, true},
     {"embedding %" SCNd64 " of %" SCNd64 "%n", 2, embedding, false},
     {"cross_entropy float %" SCNd64 "x%" SCNd64 "%n", 2, cross_entropy_float, false},
     {"cross_entropy %" SCNd64 "x%" SCNd64 "%n", 2, cross_entropy, false},
@@ -438,6 +446,7 @@ static void operators_take_what_pytorch_takes(void **state)
 {
     (void)state;
     lines_check("operator", operator_check, 97);
+    lines_check("more operator", operator_check, 22); /* tall layer norms, argmax */
 }
 
 static bool reduction_check(const struct json *line)
