@@ -268,11 +268,13 @@ static void convolutions_have_a_workspace_while_they_run(void **state)
         int64_t kernel;
         int64_t bytes[3];
     } rows[] = {{"sm_90", DTYPE_BFLOAT16, 3, {6496272, 6496272, 6496272}},
-                {"sm_80", DTYPE_BFLOAT16, 3, {29949952, 58851328, 30097408}},
+                {"sm_80", DTYPE_BFLOAT16, 3, {6496272, 6496272, 6496272}},
+                {"sm_75", DTYPE_BFLOAT16, 3, {29949952, 58851328, 30097408}},
                 {"sm_80", DTYPE_FLOAT32, 3, {58851328, 58851328, 58851328}},
                 {"sm_90", DTYPE_FLOAT32, 5, {67108864, 67108864, 67108864}}, /* the most */
                 {"sm_90", DTYPE_FLOAT16, 1, {-1, -1, 8 * 64 * 64 * 4}},
-                {"sm_80", DTYPE_FLOAT16, 1, {1048576, 1048576, 1048576 + 64 * 64 * 4}},
+                {"sm_80", DTYPE_FLOAT16, 1, {-1, -1, 8 * 64 * 64 * 4}},
+                {"sm_75", DTYPE_FLOAT16, 1, {1048576, 1048576, 1048576 + 64 * 64 * 4}},
                 {"host", DTYPE_FLOAT32, 3, {-1, -1, -1}}};
     for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++) {
         int64_t bytes[3] = {0};
