@@ -92,7 +92,7 @@ def image_model(name, size):
 
 
 # What torch.optim.NAME(params) is on a GPU.
-OPTIMIZERS = {"Adam": "adam-foreach", "AdamW": "adamw-foreach"}
+OPTIMIZERS = {"Adam": "adam-foreach", "AdamW": "adamw-foreach", "SGD": "sgd"}
 
 
 def xmem(row, source):
@@ -177,7 +177,8 @@ def peft(row, source):
     s = row["settings"]
     # Its run.py: optimizer.zero_grad(), outputs = model(**batch), backward, clip_grad_norm_.
     fields = {"precision": "bfloat16", "batch": s["batch_size"], "seq": s["max_seq_length"],
-              "optimizer": "adamw-foreach", "outputs": "kept", "use_cache": True, "zero_grad": "before-forward"}
+              "optimizer": "adamw-foreach", "outputs": "kept", "use_cache": True, "zero_grad": "before-forward",
+              "clip_grad": "foreach"}
     note = "the longest batch is not recorded; predicted for 768 tokens, where the tokenizer cuts"
     if s["method"] == "FULL":
         return Case(row["model"], "train", fields, note=note)
