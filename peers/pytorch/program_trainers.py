@@ -75,6 +75,17 @@ def plain_tokenizer():
                                                 unk_token="<unk>")
 
 
+def lightning_on_meta():
+    """The strategy of one device, with an accelerator that asks nothing of it."""
+    from lightning.pytorch import accelerators, strategies
+
+    class MetaAccelerator(accelerators.CPUAccelerator):
+        def setup_device(self, device):
+            pass
+
+    return {"strategy": strategies.SingleDeviceStrategy(torch.device("meta"), MetaAccelerator())}
+
+
 def lightning_trainer(case, family, config, model, reader, device):
     """A LightningModule as its documentation has it: training_step returns the loss."""
     import lightning
@@ -98,11 +109,14 @@ def lightning_trainer(case, family, config, model, reader, device):
     loader = torch.utils.data.DataLoader(batches, batch_size=None)
     precision = {"float32": "32-true", "bfloat16": "bf16-true", "amp-bfloat16": "bf16-mixed",
                  "amp-float16": "16-mixed"}[case["precision"]]
+    place = {"accelerator": "gpu" if device == "cuda" else "cpu"}
+    if device == "meta":
+        place = lightning_on_meta()
     with tempfile.TemporaryDirectory() as folder:
         trainer = lightning.Trainer(
             max_steps=case["steps"], precision=precision, logger=False, enable_checkpointing=False,
             enable_progress_bar=False, enable_model_summary=False, devices=1, default_root_dir=folder,
-            accelerator="gpu" if device == "cuda" else "cpu", accumulate_grad_batches=case["accumulate"],
+            accumulate_grad_batches=case["accumulate"], **place,
             gradient_clip_val=1.0 if case.get("clip_grad", "none") != "none" else None)
         model.train()
         with reader:

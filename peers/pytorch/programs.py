@@ -3,13 +3,15 @@
 
     python3 peers/pytorch/programs.py --out FILE [--only REGEX] [--lane I/N] [--budget SECONDS] [--skip FILE]
     python3 peers/pytorch/programs.py --out FILE --traces FOLDER --only REGEX
+    python3 peers/pytorch/programs.py --device meta --out FILE [--tiny] [--events FOLDER]
     python3 peers/pytorch/programs.py --list
 
 Programs: loops as documentation has them, transformers' Trainer, accelerate, Lightning, PEFT, TRL (program_loops.py,
 program_trainers.py). Models are built from their configuration with random weights; nothing is downloaded. Every case runs in
 a child that is forked after the imports. A program that is not installed is a line with the status skip. --lane 2/3 runs every
 third case, the second of each three: lanes may run side by side, and then the device's bytes are not one case's alone
-(shares_device); what the allocator counts is. --device cpu rehearses without figures.
+(shares_device); what the allocator counts is. --device cpu rehearses without figures; --device meta predicts
+as shadow_truth.py does: requested bytes alone, no GPU.
 """
 import argparse
 import importlib.metadata
@@ -26,9 +28,10 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import torch
 
-import program_loops
-import program_trainers
 import peer_models
+import program_loops
+import program_meta
+import program_trainers
 import truth
 from fresh_process import in_child
 from program_cases import cases, tiny_cases
@@ -45,6 +48,7 @@ PROGRAMS = {
     "peft-script": (("peft",), program_trainers.peft_script),
     "trl-sft": (("trl", "datasets"), program_trainers.trl_sft),
 }
+EVENT_STEPS = 2
 LIBRARIES = ("accelerate", "lightning", "peft", "trl", "datasets", "timm")
 
 
@@ -67,10 +71,15 @@ def brings_checkpointing(case):
     return case["program"] in ("hf-trainer", "trl-sft")
 
 
+def built_case(case):
+    """What the model is built with, before its program gets it."""
+    return {**case, "checkpointing": case["checkpointing"] and not brings_checkpointing(case), "lora_rank": None}
+
+
 def measure(case, meter, tell):
     reader = Reader(meter, tell)
     reader.read("context")
-    built = {**case, "checkpointing": case["checkpointing"] and not brings_checkpointing(case), "lora_rank": None}
+    built = built_case(case)
     with no_random_init():
         family, model, config = peer_models.build(built, "cpu", checkpointing=None)
     model = model.to(meter.name)
@@ -78,6 +87,33 @@ def measure(case, meter, tell):
     randomise(model)
     program_of(case, family)(case, family, config, model, reader, meter.name)
     reader.read("after")
+
+
+def measure_meta(case, options, tell):
+    """The same on the meta device; the events of the first two steps go to a file where they are wanted."""
+    with program_meta.shadow(bool(options.events)) as ledger:
+        reader = Reader(program_meta.LedgerMeter(ledger), tell)
+        family, model, config = program_meta.build(built_case(case), ledger)
+        with ledger:
+            reader.read("load", parameter_count=sum(p.numel() for p in model.parameters()))
+            program_of(case, family)(case, family, config, model, reader, "meta")
+    if options.events:
+        write_events(ledger.events, event_path(options, case))
+
+
+def event_path(options, case):
+    return os.path.join(options.events, re.sub(r"[^A-Za-z0-9._-]+", "_", case["id"]) + ".jsonl")
+
+
+def write_events(events, path):
+    """Up to the end of the second step."""
+    steps = 0
+    with open(path, "w", encoding="utf-8") as sink:
+        for event in events:
+            steps += event == ["stage", "forward"]
+            if steps > EVENT_STEPS:
+                break
+            sink.write(json.dumps(event, separators=(",", ":")) + "\n")
 
 
 def run_case(case, options, emit):
@@ -89,7 +125,11 @@ def run_case(case, options, emit):
         emit(record)
 
     try:
-        meter = CudaMeter(traced=bool(options.traces)) if options.device == "cuda" else NoMeter()
+        if options.device == "meta":
+            measure_meta(case, options, tell)
+            emit({**record, "status": "ok"})
+            return
+        meter = CudaMeter(bool(options.traces), options.lanes > 1) if options.device == "cuda" else NoMeter()
         measure(case, meter, tell)
         if meter.marks is not None:
             record["trace_error"] = meter.trace_save(truth.trace_path(options, case), {
@@ -158,7 +198,8 @@ def parse():
     parser.add_argument("--lane", type=lane, default=(1, 1), help="I/N: every Nth case, from the Ith on")
     parser.add_argument("--budget", type=float, default=480, help="seconds after which no further case is begun")
     parser.add_argument("--case-timeout", type=float, default=90, help="seconds")
-    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--device", choices=("cuda", "cpu", "meta"), default="cuda")
+    parser.add_argument("--events", help="folder, with --device meta: every allocation of the first two steps")
     parser.add_argument("--tiny", action="store_true", help="the tiny models, to rehearse")
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
@@ -177,12 +218,12 @@ def main():
         print("\n".join(case["id"] for case in todo))
         return 0
     import_all()
-    device = device_ask(options.device)
+    device = "meta as sm_90" if options.device == "meta" else device_ask(options.device)
     if device is None:
         print("programs.py: no CUDA device; --device cpu rehearses without figures", file=sys.stderr)
         return 77
-    if options.traces:
-        os.makedirs(options.traces, exist_ok=True)
+    for folder in filter(None, (options.traces, options.events)):
+        os.makedirs(folder, exist_ok=True)
     sink = truth.open_to_append(options.out)
 
     def write(row):
@@ -198,7 +239,8 @@ def main():
         write(line)
         count += 1
         ok += line["status"] == "ok"
-        peak = line["stages"].get("whole", {}).get("allocated_bytes_peak")
+        whole = line["stages"].get("whole", {})
+        peak = whole.get("allocated_bytes_peak") or whole.get("requested_bytes_peak")
         print(f"{count}/{len(todo)} {line['status']:7s} {line['seconds']} s {line['id']} {peak or line['error']}",
               file=sys.stderr, flush=True)
     write({"type": "end", "finished": truth.now_text(), "cases": count, "ok": ok, "of": len(todo),
