@@ -19,6 +19,15 @@
     X(MODE_GENERATE, "generate")                                                                                       \
     X(MODE_TRAIN, "train")
 
+/* Whose habits a case has: a row each in program.c. */
+#define PROGRAM_TABLE(X)                                                                                               \
+    X(PROGRAM_LEAN_LOOP, "lean-loop")                                                                                  \
+    X(PROGRAM_PLAIN_LOOP, "plain-loop")                                                                                \
+    X(PROGRAM_HF_TRAINER, "hf-trainer")                                                                                \
+    X(PROGRAM_ACCELERATE, "accelerate")                                                                                \
+    X(PROGRAM_LIGHTNING, "lightning")                                                                                  \
+    X(PROGRAM_PEFT_SCRIPT, "peft-script")
+
 #define PRECISION_TABLE(X)                                                                                             \
     X(PRECISION_FLOAT32, "float32")                                                                                    \
     X(PRECISION_FLOAT16, "float16")                                                                                    \
@@ -135,6 +144,9 @@
 #define CASE_FIELD_TABLE(X)                                                                                            \
     X(MODE, mode, NAME, ALWAYS, mode, IN_ALL, true, "%", FIRST_OPTION, "mode", "load|infer|generate|train",            \
       "what is done with the model", .is_always_spelled = true)                                                        \
+    X(PROGRAM, program, NAME, UNUSUAL, PROGRAM_LEAN_LOOP, IN_INFER | IN_TRAIN, true, "%", HAS_OPTION, "program", "P",  \
+      "the program's habits: plain-loop, hf-trainer, lightning ... (default: lean-loop)",                              \
+      .refusal = "has no loop of a program; leave it out, or write", .subject = "program %")                           \
     X(PRECISION, precision, NAME, ALWAYS, PRECISION_FLOAT32, IN_ALL, true, "%", HAS_OPTION, "precision", "P",          \
       "as stored, else float32; [amp-]float16, [amp-]bfloat16, int8, int4, fp8", .is_always_spelled = true)            \
     X(QUANTIZE, quantize, NAME, SINCE, QUANTIZE_LINEAR, IN_ALL, workload->precision >= PRECISION_INT8, "quantize-%",   \

@@ -7,6 +7,7 @@
 
 #include "harness/base/size.h"
 #include "harness/base/text.h"
+#include "harness/case/program.h"
 #include "harness/case/workload_alias.h"
 
 const char *workload_field_text(const struct workload *workload, enum case_field field)
@@ -357,7 +358,8 @@ enum status_code workload_check(const struct workload *workload, struct status *
                           workload_name_words(error, FIELD_MODE, "infer").text,
                           workload_name_words(error, FIELD_PRECISION, "float32").text);
     }
-    code = result_check(workload, error);
+    code = program_check(workload, error);
+    code = code == STATUS_OK ? result_check(workload, error) : code;
     code = code == STATUS_OK ? carrying_check(workload, error) : code;
     return code == STATUS_OK ? cache_check(workload, error) : code;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/base/text.h"
+#include "harness/case/program.h"
 
 bool case_options_given(const struct arguments *arguments)
 {
@@ -15,6 +16,18 @@ bool case_options_given(const struct arguments *arguments)
         }
     }
     return false;
+}
+
+/* The values that follow from a program, before those that are named. */
+static enum status_code program_read(const struct arguments *arguments, struct workload *workload, struct status *error)
+{
+    const char *name = arguments_value(arguments, case_field_key(FIELD_PROGRAM));
+    enum status_code code =
+        name != NULL ? workload_set(workload, case_field_key(FIELD_PROGRAM), name, error) : STATUS_OK;
+    if (code == STATUS_OK) {
+        program_apply(workload->program, workload);
+    }
+    return code;
 }
 
 enum status_code case_options_read(const struct arguments *arguments, enum precision precision,
@@ -30,6 +43,7 @@ enum status_code case_options_read(const struct arguments *arguments, enum preci
     if (code == STATUS_OK) {
         result = workload_default(result.mode);
         result.precision = precision;
+        code = program_read(arguments, &result, error);
     }
     for (int field = FIELD_MODE + 1; field < FIELD_COUNT && code == STATUS_OK; field++) {
         const char *key = case_field_key((enum case_field)field);

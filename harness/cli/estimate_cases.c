@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "harness/base/size.h"
+#include "harness/case/program.h"
 #include "harness/checkpoint/checkpoint.h"
 #include "harness/cli/answer_markdown.h"
 #include "harness/cli/case_estimates.h"
@@ -43,6 +44,7 @@ static void heading(const struct question_case *question, struct text *text)
     text_format(text, "%s, predicted for %s%s\n", text_string(&id), question->input.target,
                 parallel_divides(question->input.parallel) ? ": each of the devices it is divided among" : "");
     precision_line(&question->precision, text);
+    program_line(&question->identity.workload, question->identity.fields, text);
     stored_line(question->input.checkpoint, text);
     constants_line(question->input.constants, text);
     text_release(&id);

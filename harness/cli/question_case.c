@@ -6,6 +6,7 @@
 
 #include "harness/base/size.h"
 #include "harness/base/size_text.h"
+#include "harness/case/program.h"
 #include "harness/cli/case_options.h"
 #include "harness/cli/constants_option.h"
 #include "harness/cli/model_notes.h"
@@ -275,6 +276,7 @@ void question_case_heading(const struct question_case *question, struct text *te
     identity_id(&question->identity, &id);
     text_format(text, "%s, predicted for %s\n", text_string(&id), question->input.target);
     precision_line(&question->precision, text);
+    program_line(&question->identity.workload, question->identity.fields, text);
     text_append(text, "\n");
     text_release(&id);
 }
@@ -344,6 +346,7 @@ bool question_case_set(const struct question_case *question, struct json *docume
     identity_id(&question->identity, &id);
     bool made = json_set(document, "id", json_string_new(text_string(&id))) &&
                 json_set(document, "case", identity_json(&question->identity)) &&
+                json_set(document, "program", program_json(&question->identity.workload, question->identity.fields)) &&
                 json_set(document, "target", json_string_new(question->input.target)) &&
                 json_set(document, "precision", precision_json(&question->precision)) &&
                 json_set(document, "notes", notes_json(&question->notes));

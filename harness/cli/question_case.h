@@ -79,8 +79,8 @@ void question_bound_line(const struct question_case *question, struct text *text
 /* Lines for people: the memory and what it loses to the overhead. */
 void question_memory_lines(const struct question_case *question, struct text *text);
 
-/* Sets "id", "case", "target", "precision", "notes", "device" and, if one was given, "memory_bytes" and "overhead".
- * False if memory ran out. */
+/* Sets "id", "case", "program" (its name, null in a mode that has none), "target", "precision", "notes", "device"
+ * and, if one was given, "memory_bytes" and "overhead". False if memory ran out. */
 bool question_case_set(const struct question_case *question, struct json *document);
 
 /* What its bounds are about. */

@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "harness/base/hash.h"
+#include "harness/case/program.h"
 #include "models/config/family.h"
 
 struct case_traits family_traits(const struct family *family)
 {
-    return (struct case_traits){.is_image = family->is_image,
-                                .has_attention = family->has_attention,
-                                .writes_text = family->generates};
+    return (struct case_traits){
+        .is_image = family->is_image, .has_attention = family->has_attention, .writes_text = family->generates};
 }
 
 struct identity identity_make(const char *model, const struct workload *workload, const struct family *family)
@@ -23,6 +23,7 @@ struct identity identity_make(const char *model, const struct workload *workload
         identity.workload.seq = 0;
     }
     identity.fields = workload_fields_said(&identity.workload, family_traits(family));
+    program_take_back(&identity.workload, identity.fields);
     return identity;
 }
 

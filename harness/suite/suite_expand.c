@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/base/array.h"
+#include "harness/case/program.h"
 #include "models/config/family.h"
 #include "models/family/family_table.h"
 
@@ -31,8 +32,12 @@ static enum status_code combination_identity(struct expansion *expansion, const 
 {
     const char *model = value_of(block, index, FIELD_MODEL)->text;
     const struct family *family = model_family(expansion, model);
-    const struct case_value *head = value_of(block, index, FIELD_HEAD);
+    const struct case_value *head = value_of(block, index, FIELD_HEAD),
+                            *program = value_of(block, index, FIELD_PROGRAM);
     struct workload workload = workload_default((enum mode)value_of(block, index, FIELD_MODE)->number);
+    if (program != NULL && (case_field_row(FIELD_PROGRAM)->modes >> workload.mode & 1U) != 0) {
+        program_apply((enum program)program->number, &workload);
+    }
     if (head != NULL) {
         workload_put(&workload, FIELD_HEAD, head);
     }

@@ -290,6 +290,7 @@ static void peaks_are_told_by_range_and_as_a_grid(void **state)
     result = assay(grid);
     assert_string_equal(text_string(&result.output),
                         "tiny-gpt2/train/float32/b6/s64/adamw-foreach, predicted for host\n"
+                        "program lean-loop, the default: keeps nothing from pass to pass; see --program\n"
                         "\n"
                         "     batch  highest stage by seq\n"
                         "         1  step 4..25, backward 26..64\n"

@@ -1,0 +1,214 @@
+/* Program: the register. A program is a row here and a word in PROGRAM_TABLE (case_field.h). What the habits come to in
+ * bytes is the tape's matter; peers/pytorch/programs.py runs the programs themselves. */
+#include "harness/case/program.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define DEFAULTS(field_, value_, source_)                                                                              \
+    {                                                                                                                  \
+        .field = (field_), .value = (value_), .source = (source_)                                                      \
+    }
+#define FIXES(field_, value_, source_)                                                                                 \
+    {                                                                                                                  \
+        .field = (field_), .value = (value_), .is_fixed = true, .source = (source_)                                    \
+    }
+
+/* What several rows rest on. */
+static const char foreach_source[] = "torch 2.11, optim/optimizer.py, _default_to_fused_or_foreach: foreach on a GPU";
+static const char cache_source[] = "transformers 5.23, configurations of decoders: use_cache = True";
+static const char named_source[] = "outputs = model(**batch); loss = outputs.loss";
+
+#define ADAMW_FOREACH DEFAULTS(FIELD_OPTIMIZER, "adamw-foreach", foreach_source)
+#define CACHES        DEFAULTS(FIELD_USE_CACHE, "true", cache_source)
+#define KEEPS_OUTPUTS DEFAULTS(FIELD_OUTPUTS, "kept", named_source)
+
+static const struct program_row rows[] = {
+    [PROGRAM_LEAN_LOOP] = {.what = "a loop that keeps nothing from one pass to the next", .modes = IN_ALL},
+    [PROGRAM_PLAIN_LOOP] =
+        {
+            .what = "the loop of the documentation of transformers and PyTorch: outputs = model(**batch)",
+            .modes = IN_INFER | IN_TRAIN,
+            .settings = {ADAMW_FOREACH, CACHES, KEEPS_OUTPUTS,
+                         DEFAULTS(FIELD_ZERO_GRAD, "after-step",
+                                  "transformers, docs: optimizer.zero_grad() at the end")},
+        },
+    [PROGRAM_HF_TRAINER] =
+        {
+            .what = "transformers' Trainer, releases 5",
+            .modes = IN_TRAIN,
+            .settings = {DEFAULTS(FIELD_OPTIMIZER, "adamw-fused",
+                                  "transformers 5.23, training_args.py: optim = adamw_torch_fused"),
+                         DEFAULTS(FIELD_USE_CACHE, "false", "transformers 5.23, training_args.py: use_cache = False"),
+                         FIXES(FIELD_OUTPUTS, "dropped",
+                               "transformers 5.23, trainer.py: compute_loss returns the loss alone"),
+                         FIXES(FIELD_ZERO_GRAD, "after-step",
+                               "transformers 5.23, trainer.py, _run_epoch: model.zero_grad() after the step"),
+                         FIXES(FIELD_ZERO_GRAD_TO, "none", "torch 2.11, Module.zero_grad: set_to_none = True")},
+        },
+    [PROGRAM_ACCELERATE] =
+        {
+            .what = "the loop of accelerate's documentation: prepare, accelerator.backward",
+            .modes = IN_TRAIN,
+            .settings = {ADAMW_FOREACH, CACHES, KEEPS_OUTPUTS,
+                         DEFAULTS(FIELD_ZERO_GRAD, "after-step", "accelerate, docs: optimizer.zero_grad() at the end")},
+        },
+    [PROGRAM_LIGHTNING] =
+        {
+            .what = "Lightning's Trainer around a module that returns outputs.loss",
+            .modes = IN_TRAIN,
+            .settings = {ADAMW_FOREACH, CACHES,
+                         FIXES(FIELD_OUTPUTS, "dropped", "lightning 2.6: the names of training_step end with it"),
+                         FIXES(FIELD_ZERO_GRAD, "before-backward",
+                               "lightning 2.6, loops/optimization/automatic.py, Closure.closure")},
+        },
+    [PROGRAM_PEFT_SCRIPT] =
+        {
+            .what = "the loop of PEFT's documentation around get_peft_model",
+            .modes = IN_TRAIN,
+            .settings = {DEFAULTS(FIELD_LORA_RANK, "8", "peft 0.21, tuners/lora/config.py: r = 8"), ADAMW_FOREACH,
+                         CACHES, KEEPS_OUTPUTS,
+                         DEFAULTS(FIELD_ZERO_GRAD, "after-step", "peft, examples: optimizer.zero_grad() at the end")},
+        },
+};
+
+_Static_assert(sizeof rows / sizeof rows[0] == PROGRAM_COUNT, "every program has a row");
+
+const struct program_row *program_row(enum program program)
+{
+    return &rows[program];
+}
+
+static bool mode_has(const struct workload *workload, enum case_field field)
+{
+    return (case_field_row(field)->modes >> workload->mode & 1U) != 0;
+}
+
+void program_apply(enum program program, struct workload *workload)
+{
+    const struct program_setting *settings = rows[program].settings;
+    workload->program = program;
+    for (int i = 0; i < PROGRAM_SETTINGS_MAXIMUM && settings[i].value != NULL; i++) {
+        struct case_value value;
+        if (mode_has(workload, settings[i].field) &&
+            case_value_parse(settings[i].field, settings[i].value, &value, NULL) == STATUS_OK) {
+            workload_put(workload, settings[i].field, &value);
+        }
+    }
+}
+
+void program_take_back(struct workload *workload, uint64_t fields_said)
+{
+    const struct workload usual = workload_default(workload->mode);
+    const struct program_setting *settings = rows[workload->program].settings;
+    for (int i = 0; i < PROGRAM_SETTINGS_MAXIMUM && settings[i].value != NULL; i++) {
+        enum case_field field = settings[i].field;
+        const struct case_value value = {.number = workload_field_value(&usual, field)};
+        struct case_value own;
+        if ((fields_said >> field & 1U) == 0 && mode_has(workload, field) &&
+            case_value_parse(field, settings[i].value, &own, NULL) == STATUS_OK &&
+            own.number == workload_field_value(workload, field)) {
+            workload_put(workload, field, &value);
+        }
+    }
+}
+
+bool program_is_habit(enum case_field field)
+{
+    for (int program = 0; program < PROGRAM_COUNT; program++) {
+        const struct program_setting *settings = rows[program].settings;
+        for (int i = 0; i < PROGRAM_SETTINGS_MAXIMUM && settings[i].value != NULL; i++) {
+            if (settings[i].field == field) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* As a suite spells it. */
+static const char *value_words(const struct workload *workload, enum case_field field, char buffer[24])
+{
+    int64_t value = workload_field_value(workload, field);
+    const char *word = case_field_word(field, value);
+    if (word == NULL) {
+        snprintf(buffer, 24, "%lld", (long long)value);
+    }
+    return word != NULL ? word : buffer;
+}
+
+static enum status_code setting_check(const struct workload *workload, const struct program_setting *setting,
+                                      struct status *error)
+{
+    struct case_value wanted;
+    char buffer[24];
+    enum case_field field = setting->field;
+    enum status_code code = case_value_parse(field, setting->value, &wanted, error);
+    if (code != STATUS_OK || workload_field_value(workload, field) == wanted.number) {
+        return code;
+    }
+    return status_set(error, STATUS_INVALID, "%s: %s itself has %s and no other; leave it out, or write %s",
+                      workload_value_words(error, field, value_words(workload, field, buffer)).text,
+                      program_name(workload->program), setting->value,
+                      workload_value_words(error, FIELD_PROGRAM, "plain-loop").text);
+}
+
+enum status_code program_check(const struct workload *workload, struct status *error)
+{
+    const struct program_row *row = &rows[workload->program];
+    enum status_code code = STATUS_OK;
+    if ((row->modes >> workload->mode & 1U) == 0) {
+        return status_set(error, STATUS_INVALID, "%s: this program only trains; leave it out, or write %s",
+                          workload_value_words(error, FIELD_PROGRAM, program_name(workload->program)).text,
+                          workload_name_words(error, FIELD_MODE, "train").text);
+    }
+    for (int i = 0; i < PROGRAM_SETTINGS_MAXIMUM && row->settings[i].value != NULL && code == STATUS_OK; i++) {
+        if (row->settings[i].is_fixed && mode_has(workload, row->settings[i].field)) {
+            code = setting_check(workload, &row->settings[i], error);
+        }
+    }
+    return code;
+}
+
+static int habits_append(const struct workload *workload, uint64_t fields_said, struct text *text)
+{
+    int count = 0;
+    char buffer[24];
+    for (enum case_field field = FIELD_MODE; field < FIELD_COUNT; field++) {
+        bool is_said = (fields_said >> field & 1U) != 0 && !case_field_row(field)->is_always_spelled;
+        if (is_said && program_is_habit(field) && !workload_field_is_usual(workload, field)) {
+            text_format(text, "%s%s", count == 0 ? "" : ", ",
+                        workload_name_words(NULL, field, value_words(workload, field, buffer)).text);
+            count++;
+        }
+    }
+    return count;
+}
+
+void program_line(const struct workload *workload, uint64_t fields_said, struct text *text)
+{
+    const struct program_row *row = &rows[workload->program];
+    struct text habits = {0};
+    if ((fields_said >> FIELD_PROGRAM & 1U) == 0) {
+        return;
+    }
+    int count = habits_append(workload, fields_said, &habits);
+    text_format(text, "program %s%s: ", program_name(workload->program),
+                workload->program == PROGRAM_LEAN_LOOP ? ", the default" : "");
+    if (count > 0) {
+        text_append(text, text_string(&habits));
+    } else if (workload->program == PROGRAM_LEAN_LOOP) {
+        text_append(text, "keeps nothing from pass to pass; see --program");
+    } else {
+        text_append(text, "keeps nothing from pass to pass");
+    }
+    text_format(text, "%s%s\n", row->lacking != NULL ? "; not modelled: " : "",
+                row->lacking != NULL ? row->lacking : "");
+    text_release(&habits);
+}
+
+struct json *program_json(const struct workload *workload, uint64_t fields_said)
+{
+    bool is_said = (fields_said >> FIELD_PROGRAM & 1U) != 0;
+    return is_said ? json_string_new(program_name(workload->program)) : json_null_new();
+}

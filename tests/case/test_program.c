@@ -1,0 +1,151 @@
+/* Programs: what follows from a name, what wins over it, and what contradicts it. What the habits come to in bytes is
+ * held against the programs themselves in tests/models/test_program_truth.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/case/program.h"
+#include "harness/suite/suite.h"
+#include "tests/support/command_run.h"
+#include "tests/support/status_said.h"
+
+static struct workload applied(enum program program, enum mode mode)
+{
+    struct workload workload = workload_default(mode);
+    program_apply(program, &workload);
+    return workload;
+}
+
+static void every_program_has_a_row_whose_values_can_be_read(void **state)
+{
+    (void)state;
+    for (enum program program = 0; program < PROGRAM_COUNT; program++) {
+        const struct program_row *row = program_row(program);
+        assert_non_null(row->what);
+        assert_int_not_equal(row->modes, 0);
+        for (int i = 0; i < PROGRAM_SETTINGS_MAXIMUM && row->settings[i].value != NULL; i++) {
+            struct case_value value;
+            struct status error = {0};
+            if (case_value_parse(row->settings[i].field, row->settings[i].value, &value, &error) != STATUS_OK) {
+                fail_msg("%s: %s", program_name(program), STATUS_SAID(&error));
+            }
+            assert_non_null(row->settings[i].source);
+        }
+        for (enum mode mode = 0; mode < MODE_COUNT; mode++) {
+            struct workload workload = applied(program, mode);
+            struct status error = {0};
+            bool has_mode = (row->modes >> mode & 1U) != 0;
+            assert_int_equal(workload_check(&workload, &error), has_mode ? STATUS_OK : STATUS_INVALID);
+        }
+    }
+}
+
+static void the_default_is_the_loop_without_habits(void **state)
+{
+    (void)state;
+    for (enum mode mode = 0; mode < MODE_COUNT; mode++) {
+        struct workload usual = workload_default(mode), lean = applied(PROGRAM_LEAN_LOOP, mode);
+        assert_int_equal(usual.program, PROGRAM_LEAN_LOOP);
+        for (enum case_field field = FIELD_MODE; field < FIELD_COUNT; field++) {
+            assert_int_equal(workload_field_value(&usual, field), workload_field_value(&lean, field));
+        }
+    }
+}
+
+static void a_name_stands_for_the_habits_of_its_documentation(void **state)
+{
+    (void)state;
+    struct workload loop = applied(PROGRAM_PLAIN_LOOP, MODE_TRAIN);
+    assert_int_equal(loop.optimizer, OPTIMIZER_ADAMW_FOREACH);
+    assert_int_equal(loop.outputs, OUTPUTS_KEPT);
+    assert_true(loop.use_cache);
+    struct workload infer = applied(PROGRAM_PLAIN_LOOP, MODE_INFER);
+    assert_int_equal(infer.optimizer, OPTIMIZER_NONE);
+    assert_int_equal(infer.outputs, OUTPUTS_KEPT);
+    struct workload trainer = applied(PROGRAM_HF_TRAINER, MODE_TRAIN);
+    assert_int_equal(trainer.optimizer, OPTIMIZER_ADAMW_FUSED);
+    assert_int_equal(trainer.outputs, OUTPUTS_DROPPED);
+    assert_false(trainer.use_cache);
+}
+
+static void what_a_program_fixes_cannot_be_told_otherwise(void **state)
+{
+    (void)state;
+    struct workload trainer = applied(PROGRAM_HF_TRAINER, MODE_TRAIN);
+    struct status error = {0};
+    trainer.outputs = OUTPUTS_KEPT;
+    assert_int_equal(workload_check(&trainer, &error), STATUS_INVALID);
+    assert_string_equal(STATUS_SAID(&error),
+                        "outputs: kept: hf-trainer itself has dropped and no other; leave it out, or write program: "
+                        "plain-loop");
+    struct workload inferred = applied(PROGRAM_HF_TRAINER, MODE_INFER);
+    struct status other = {.spelling = STATUS_SPELLING_OPTIONS};
+    assert_int_equal(workload_check(&inferred, &other), STATUS_INVALID);
+    assert_string_equal(STATUS_SAID(&other),
+                        "--program hf-trainer: this program only trains; leave it out, or write --mode train");
+}
+
+/* In a suite as on the command line: what is named wins over the program, and what a model has not is not said of
+ * it. */
+static void what_is_named_wins_in_suites_and_options(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "version: 1\nname: programs\ndefaults: {mode: train, precision: float32, batch: 2, seq: 8}\n"
+        "cases:\n- {model: tiny-gpt2, program: [lean-loop, plain-loop]}\n"
+        "- {model: tiny-gpt2, program: plain-loop, outputs: dropped, optimizer: adam-single}\n"
+        "- {model: tiny-bert, program: plain-loop}\n";
+    static const char *const ids[] = {
+        "tiny-gpt2/train/float32/b2/s8/adamw-fused",
+        "tiny-gpt2/train/plain-loop/float32/b2/s8/adamw-foreach/use-cache/outputs-kept",
+        "tiny-gpt2/train/plain-loop/float32/b2/s8/adam-single/use-cache",
+        "tiny-bert/train/plain-loop/float32/b2/s8/adamw-foreach/outputs-kept",
+    };
+    struct suite suite;
+    struct status error = {0};
+    if (suite_read_text("test.yaml", text, strlen(text), "models/catalogue", &suite, &error) != STATUS_OK) {
+        fail_msg("%s", STATUS_SAID(&error));
+    }
+    assert_int_equal(suite.case_count, sizeof ids / sizeof ids[0]);
+    for (int i = 0; i < suite.case_count; i++) {
+        assert_string_equal(suite.cases[i].id, ids[i]);
+    }
+    suite_release(&suite);
+    struct command_result result =
+        command_named("estimate", (const char *const[]){"tiny-gpt2", "--mode", "train", "--batch", "2", "--seq", "8",
+                                                        "--program", "plain-loop", "--outputs", "dropped", NULL});
+    assert_int_equal(result.exit_code, 0);
+    assert_non_null(strstr(text_string(&result.output), "program plain-loop: use_cache true\n"));
+    command_result_release(&result);
+}
+
+static void the_default_is_named(void **state)
+{
+    (void)state;
+    struct command_result result = command_named(
+        "estimate", (const char *const[]){"tiny-gpt2", "--mode", "train", "--batch", "2", "--seq", "8", NULL});
+    assert_non_null(strstr(text_string(&result.output), "\nprogram lean-loop, the default: "));
+    command_result_release(&result);
+    result = command_named("estimate", (const char *const[]){"tiny-gpt2", "--mode", "train", "--batch", "2", "--seq",
+                                                             "8", "--json", NULL});
+    assert_non_null(strstr(text_string(&result.output), "\"program\": \"lean-loop\""));
+    command_result_release(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_program_has_a_row_whose_values_can_be_read),
+        cmocka_unit_test(the_default_is_the_loop_without_habits),
+        cmocka_unit_test(a_name_stands_for_the_habits_of_its_documentation),
+        cmocka_unit_test(what_a_program_fixes_cannot_be_told_otherwise),
+        cmocka_unit_test(what_is_named_wins_in_suites_and_options),
+        cmocka_unit_test(the_default_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
