@@ -11,6 +11,7 @@
 #include "harness/cli/question_case.h"
 #include "harness/cli/question_progress.h"
 #include "harness/question/explain.h"
+#include "harness/question/habit_cost.h"
 
 static const struct option_row options[] = {
     {"at", OPTION_VALUE, "STAGE", "load, forward, backward, step, generate; highest (default): of all stages"},
@@ -159,15 +160,31 @@ static enum status_code json_print(const struct question_case *question, const s
                                    enum explain_by by, const struct explain_group *groups, int count,
                                    struct status *error)
 {
-    struct json *document = json_object_new();
+    struct habit_costs costs;
+    enum status_code found = habit_costs_find(&question->input, question->identity.fields, &costs, error);
+    struct json *document = found == STATUS_OK ? json_object_new() : NULL;
+    if (found != STATUS_OK) {
+        return found;
+    }
     struct bounds bounds;
     bool bounded = explanation_bounds(question, explanation, &bounds);
     bool made = question_case_set(question, document) && json_set(document, "peak", explain_to_json(explanation)) &&
                 json_set(document, "bounds", bounds_to_json(bounded ? &bounds : NULL)) &&
                 json_set(document, "by", json_string_new(explain_by_name(by))) &&
-                json_set(document, "groups", groups_json(groups, count));
+                json_set(document, "groups", groups_json(groups, count)) &&
+                json_set(document, "habits", habit_costs_json(&costs));
     enum status_code code = output_json(made ? document : NULL, error);
     json_release(document);
+    return code;
+}
+
+static enum status_code habits_append(const struct question_case *question, struct text *text, struct status *error)
+{
+    struct habit_costs costs;
+    enum status_code code = habit_costs_find(&question->input, question->identity.fields, &costs, error);
+    if (code == STATUS_OK) {
+        habit_costs_lines(&costs, &question->identity.workload, text);
+    }
     return code;
 }
 
@@ -203,7 +220,8 @@ static enum status_code explanation_print(const struct arguments *arguments, con
     sum_lines(explanation, &text);
     group_lines(&explanation->moment, groups, count, all, &text);
     bounds_text(question, explanation, &text);
-    code = output_lines(&text, error);
+    code = habits_append(question, &text, error);
+    code = code == STATUS_OK ? output_lines(&text, error) : code;
     text_release(&text);
     return code;
 }
@@ -244,6 +262,8 @@ const struct command command_explain = {
                "\n"
                "--on and --memory explain the case on a device of that memory. If it does not fit, the moment is\n"
                "that of the tensor that is refused, whatever --at says.\n"
+               "\n"
+               "Below it stands what each habit of the program comes to: the case is predicted once more without it.\n"
                "\n"
                "docs/NUMBERS.md, section 16, has an example by hand.\n",
     .options = options,
