@@ -52,7 +52,7 @@ static const struct case_field_row rows[FIELD_COUNT] = {
     [FIELD_MODEL] = {.key = "model", .kind = FIELD_KIND_MODEL, .record = RECORD_ALWAYS, .modes = IN_ALL},
     CASE_FIELD_TABLE(ROW)};
 
-_Static_assert(FIELD_COUNT <= 32, "a set of fields is one unsigned");
+_Static_assert(FIELD_COUNT <= 64, "a set of fields is one uint64_t");
 
 #define FUNCTION_NAME(member)                                                                                          \
     const char *member##_name(enum member member)                                                                      \
