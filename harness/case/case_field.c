@@ -5,6 +5,7 @@
 
 #include "harness/base/size_text.h"
 #include "harness/case/place_text.h"
+#include "harness/case/release.h"
 #include "harness/case/workload.h"
 
 static const char *const switch_words[] = {"false", "true"};

@@ -239,6 +239,9 @@
       .check = checkpoint_check, .refusal = "makes its weights on the device; leave it out, or write")                 \
     X(FIND_BATCH, find_batch, NAME, UNUSUAL, FIND_BATCH_NONE, IN_PASS, true, "find-%", NO_OPTION, NULL, NULL, NULL,    \
       .refusal = "has no batch; leave it out, or write")                                                               \
+    /* The releases of transformers and torch that are followed: release.h. NULL: those of the tape. */                \
+    X(RELEASE, release, TEXT, UNUSUAL, NULL, IN_ALL, true, "%", HAS_OPTION, "release", "LIBRARY=RELEASE",              \
+      "of older libraries: transformers=4.46, or with +torch=2.1", .check = release_text_check)                        \
     X(HEAD, head, NAME, NULLABLE, HEAD_DEFAULT, IN_ALL, true, "head-%", HAS_OPTION, "head", "bare|lm",                 \
       "without or with the head of the task (default: bare for load, else lm)", .lowest = HEAD_BARE, .label = "%")
 

@@ -26,21 +26,10 @@ enum status_code framework_release_parse(const char *text, int *release, struct 
     return STATUS_OK;
 }
 
-static const struct family_era *era_find(const struct config *config, int release)
-{
-    const struct family_era *era = config->family->eras;
-    for (; era != NULL && era->model_type != NULL; era++) {
-        if (strcmp(era->model_type, config->model_type) == 0 && release < era->until) {
-            return era;
-        }
-    }
-    return NULL;
-}
-
 enum status_code framework_buffers_of(const struct config *config, int release, struct framework_buffers *buffers,
                                       struct status *error)
 {
-    const struct family_era *era = era_find(config, release);
+    const struct family_era *era = family_era_of(config, release);
     if (era == NULL) {
         *buffers = (struct framework_buffers){.as_skeleton = true};
         return STATUS_OK;

@@ -186,6 +186,10 @@ struct value *tape_reciprocal_root(struct tape *tape, struct value *a);
 struct value *tape_tanh(struct tape *tape, struct value *a);
 struct value *tape_cosine(struct tape *tape, struct value *a, double factor);
 struct value *tape_sine(struct tape *tape, struct value *a, double factor);
+/* table [B, 1, S, 2 n] = cos, or sin, of positions i64 [B or 1, S] times frequencies float32 [n], twice. Written in
+ * place: nothing is taken, and so angles are rounded to the dtype of table. */
+void tape_angles_into(struct tape *tape, struct value *positions, struct value *frequencies, bool sine,
+                      struct value *table);
 struct value *tape_gelu(struct tape *tape, struct value *a, bool tanh_form);
 struct value *tape_gelu_function(struct tape *tape, struct value *a); /* BLOOM's own: it keeps its input alone */
 struct value *tape_silu(struct tape *tape, struct value *a);

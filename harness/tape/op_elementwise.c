@@ -189,6 +189,29 @@ struct value *tape_sine(struct tape *tape, struct value *a, double factor)
     return make_unary(tape, OPCODE_SINE, &attributes, a);
 }
 
+void tape_angles_into(struct tape *tape, struct value *positions, struct value *frequencies, bool sine,
+                      struct value *table)
+{
+    if (positions == NULL || frequencies == NULL || table == NULL || tape_failed(tape)) {
+        return;
+    }
+    int frame = tape_frame_open(tape);
+    int64_t batch = value_size(table, 0), rows = value_size(table, 2), half = value_size(frequencies, 0);
+    int64_t column[] = {value_size(positions, 0), 1, rows, 1}, row[] = {1, 1, 1, half};
+    int64_t whole[] = {batch, 1, rows, 2 * half}, part[] = {batch, 1, rows, half};
+    tape_copy_into(tape, tape_expand(tape, tape_reshape(tape, positions, 4, column), 4, whole), table);
+    struct value *factors = tape_expand(tape, tape_reshape(tape, frequencies, 4, row), 4, part);
+    for (int i = 0; i < 2; i++) {
+        struct value *side = tape_slice(tape, table, 3, i * half, half);
+        struct value *multiplied[] = {side, factors, side};
+        tape_run(tape, OPCODE_MULTIPLY, NULL, 2, 3, multiplied);
+    }
+    struct operation_attributes attributes = attributes_f(1.0, 0.0);
+    struct value *turned[] = {table, table};
+    tape_run(tape, sine ? OPCODE_SINE : OPCODE_COSINE, &attributes, 1, 2, turned);
+    tape_frame_close(tape, frame, NULL);
+}
+
 /* One table row for each function whose gradient is one kernel of the gradient and one saved tensor. */
 static const struct curve {
     enum opcode forward, backward;

@@ -51,4 +51,7 @@ struct family {
     forward_run *encode;  /* of an encoder and a decoder: what generation runs once, over the prompt; else NULL */
 };
 
+/* The row of a release (4038) for the configuration's model type; NULL: the skeleton is right. */
+const struct family_era *family_era_of(const struct config *config, int release);
+
 #endif

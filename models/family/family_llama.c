@@ -161,6 +161,7 @@ static const struct family_era eras[] = {
     {.model_type = "qwen2", .until = 4045, .block_frequencies = 1, .block_caches = 1},
     {.model_type = "qwen2", .until = 4048, .block_frequencies = 1, .model_frequencies = 1},
     {.model_type = "qwen2", .until = 5000, .model_frequencies = 1},
+    {.model_type = "qwen3", .until = 5000, .model_frequencies = 1},
     {.model_type = NULL},
 };
 

@@ -88,6 +88,9 @@ struct value *decoder_layers(struct forward_layer *layer, const struct decoder_t
 static void rotary_tables(const struct forward *f, struct decoder_tables *tables, const char *root,
                           struct value *hidden)
 {
+    if (rotary_is_of_layers(f)) {
+        return;
+    }
     if (f->config->rope_local_theta == 0) {
         decoder_rotary_make(f, tables, DECODER_KINDS_ALL, root, "rotary_emb.inv_freq", hidden);
         return;
@@ -167,6 +170,10 @@ struct value *decoder_attend_all(const struct forward_layer *layer, const char *
                                   .casts_weights = true,
                                   .weights_dtype = value_dtype(q),
                                   .mask = layer->mask};
+    if (forward_has(f, RELEASE_HEADS_REPEATED_BEFORE)) {
+        value_rebind(tape, &k, tape_repeat_heads(tape, k, value_size(q, 1)));
+        value_rebind(tape, &v, tape_repeat_heads(tape, v, value_size(q, 1)));
+    }
     struct value *out = forward_attention(f, &form, q, k, v, weights);
     value_rebind(tape, &out, layer_linear(layer, name, out));
     tape_drop(tape, q);
@@ -239,11 +246,20 @@ struct value *decoder_attention(const struct forward_layer *layer, struct value 
     struct value *q = heads_normed(layer, "self_attn.q_proj", "self_attn.q_norm", hidden, f->config->heads);
     struct value *k = heads_normed(layer, "self_attn.k_proj", "self_attn.k_norm", hidden, f->config->kv_heads);
     struct value *v = decoder_heads(layer, "self_attn.v_proj", hidden, f->config->kv_heads);
-    struct value *rotated_q = rotary_turn(layer, q);
-    struct value *rotated_k = rotary_turn(layer, k);
+    struct forward_layer own = *layer;
+    bool alone = rotary_of_layer(&own, v);
+    struct value *rotated_q = rotary_turn(&own, q);
+    struct value *rotated_k = rotary_turn(&own, k);
     value_rebind(tape, &q, rotated_q);
     value_rebind(tape, &k, rotated_k);
-    return decoder_attend(layer, "self_attn.o_proj", false, q, k, v);
+    if (alone && forward_has(f, RELEASE_ROTARY_INDEXED)) {
+        rotary_let_go(&own);
+    }
+    struct value *out = decoder_attend(layer, "self_attn.o_proj", false, q, k, v);
+    if (alone && !forward_has(f, RELEASE_ROTARY_INDEXED)) {
+        rotary_let_go(&own);
+    }
+    return out;
 }
 
 struct value *decoder_head(const struct forward *f, struct value *hidden)
@@ -252,6 +268,9 @@ struct value *decoder_head(const struct forward *f, struct value *hidden)
     struct value *logits = forward_linear(f, "lm_head", forward_rows(f, hidden));
     if (f->config->logit_cap > 0) {
         logits = forward_cap(f->tape, logits, f->config->logit_cap);
+    }
+    if (forward_has(f, RELEASE_LOGITS_FLOAT32)) {
+        value_rebind(f->tape, &logits, tape_cast(f->tape, logits, DTYPE_FLOAT32));
     }
     if (f->labels != NULL) {
         logits = forward_language_loss(f, logits, true);

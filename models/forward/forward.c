@@ -295,6 +295,16 @@ static struct value *attention_fused(const struct forward *forward, const struct
         return attention_masked(forward, settings, q, k, v);
     }
     int frame = tape_frame_open(tape);
+    if (forward_has(forward, RELEASE_HEADS_REPEATED)) {
+        k = tape_repeat_heads(tape, k, value_size(q, 1));
+        v = tape_repeat_heads(tape, v, value_size(q, 1));
+    }
+    if (forward_has(forward, RELEASE_HEADS_CONTIGUOUS)) {
+        q = tape_contiguous(tape, q);
+        k = tape_contiguous(tape, k);
+        v = tape_contiguous(tape, v);
+        settings.heads_first = true;
+    }
     bool over_static = forward->cache != NULL && forward->cache->kind == CACHE_STATIC;
     struct value *keys = over_static ? tape_slice(tape, k, 2, 0, rows) : k;
     struct value *values = over_static ? tape_slice(tape, v, 2, 0, rows) : v;

@@ -5,6 +5,7 @@
 #ifndef ASSAY_FORWARD_FORWARD_H
 #define ASSAY_FORWARD_FORWARD_H
 
+#include "harness/case/release.h"
 #include "harness/case/workload.h"
 #include "harness/tape/build.h"
 #include "harness/tape/quantized.h"
@@ -51,6 +52,12 @@ struct forward {
     bool copies_experts;     /* see experts_run */
     struct value *encoded;   /* beside an encoder: what that made of the prompt */
 };
+
+/* Whether the release that the case follows has the habit, with this model. */
+static inline bool forward_has(const struct forward *forward, enum release_habit habit)
+{
+    return release_has(forward->workload, forward->config->model_type, habit);
+}
 
 /* tape_leaf_begin, noted. */
 void forward_leaf_begin(const struct forward *forward, struct value *value);

@@ -76,20 +76,46 @@ static struct value *labels_shifted(const struct forward *forward, int64_t batch
     return copy;
 }
 
+/* What older releases took the loss of: the rows that have a next one, copied, and their labels. The names that a class
+ * casts under let go of what they had; forward_output_keep has the one that is returned. */
+struct language_loss {
+    struct value *scores, *labels;
+    int64_t rows;
+};
+
+static struct language_loss scores_shift(struct tape *tape, struct language_loss whole)
+{
+    int64_t rows = whole.rows - 1;
+    return (struct language_loss){.scores = tape_contiguous(tape, tape_slice(tape, whole.scores, 1, 0, rows)),
+                                  .labels = tape_contiguous(tape, tape_slice(tape, whole.labels, 1, 1, rows)),
+                                  .rows = rows};
+}
+
 struct value *forward_language_loss(const struct forward *forward, struct value *logits, bool causal)
 {
     struct tape *tape = forward->tape;
     if (logits == NULL) {
         return NULL;
     }
+    bool casts = causal && !forward_has(forward, RELEASE_LOSS_IN_DTYPE);
+    bool shifts = causal && forward_has(forward, RELEASE_LOSS_SHIFTS_LOGITS);
+    if (casts && forward_has(forward, RELEASE_LOSS_REBINDS_LOGITS)) {
+        value_rebind(tape, &logits, tape_cast(tape, logits, DTYPE_FLOAT32));
+    }
     int frame = tape_frame_open(tape);
     forward_output_keep(forward, logits);
-    int64_t batch = value_size(logits, 0), rows = value_size(logits, 1), vocab = value_size(logits, 2);
-    struct value *scores = causal ? tape_cast(tape, logits, DTYPE_FLOAT32) : logits;
-    struct value *labels = causal ? labels_shifted(forward, batch, rows) : forward->labels;
-    int64_t flat[] = {batch * rows, vocab}, count[] = {batch * rows};
+    int64_t batch = value_size(logits, 0), vocab = value_size(logits, 2);
+    struct language_loss of = {.scores = casts ? tape_cast(tape, logits, DTYPE_FLOAT32) : logits,
+                               .labels = forward->labels,
+                               .rows = value_size(logits, 1)};
+    if (shifts) {
+        of = scores_shift(tape, of);
+    } else if (causal) {
+        of.labels = labels_shifted(forward, batch, of.rows);
+    }
+    int64_t flat[] = {batch * of.rows, vocab}, count[] = {batch * of.rows};
     struct value *loss =
-        forward_loss(forward, tape_reshape(tape, scores, 2, flat), tape_reshape(tape, labels, 1, count));
+        forward_loss(forward, tape_reshape(tape, of.scores, 2, flat), tape_reshape(tape, of.labels, 1, count));
     loss = tape_frame_close(tape, frame, loss);
     tape_drop(tape, logits);
     return loss;

@@ -38,7 +38,7 @@ struct value *running_sum_passing(struct tape *tape, int rank, const int64_t *si
 
 void forward_packing_ask(const struct forward *f, struct value *like)
 {
-    if (like == NULL || f->seen != NULL || f->cache != NULL) {
+    if (like == NULL || f->seen != NULL || f->cache != NULL || forward_has(f, RELEASE_PACKING_UNASKED)) {
         return;
     }
     struct tape *tape = f->tape;

@@ -19,6 +19,7 @@ struct key_value_cache cache_open(struct tape *tape, const struct config *config
 
 void cache_drop(struct key_value_cache *cache)
 {
+    cache_spent_drop(cache);
     for (int64_t i = 0; i < cache->layers; i++) {
         struct cache_layer *layer = &cache->layer[i];
         tape_let_go(cache->tape, layer->keys);
@@ -112,6 +113,25 @@ static void static_update(struct key_value_cache *cache, struct cache_layer *lay
     tape_frame_close(tape, frame, NULL);
 }
 
+static void old_give_back(const struct key_value_cache *cache, struct value **spent, struct value *old)
+{
+    if (cache->keeps_old) {
+        *spent = old;
+    } else {
+        tape_let_go(cache->tape, old);
+    }
+}
+
+void cache_spent_drop(struct key_value_cache *cache)
+{
+    for (int64_t i = 0; i < cache->layers; i++) {
+        struct cache_layer *layer = &cache->layer[i];
+        tape_let_go(cache->tape, layer->spent_keys);
+        tape_let_go(cache->tape, layer->spent_values);
+        layer->spent_keys = layer->spent_values = NULL;
+    }
+}
+
 /* Keys and values of all tokens that there are; *keys and *values become those that attention reads. */
 static void dynamic_update(struct key_value_cache *cache, struct cache_layer *layer, struct value **keys,
                            struct value **values)
@@ -120,9 +140,9 @@ static void dynamic_update(struct key_value_cache *cache, struct cache_layer *la
     enum dtype dtype = value_dtype(*keys);
     struct value *old_keys = layer->keys, *old_values = layer->values;
     layer->keys = cache_tensor_grown(tape, old_keys, *keys, dtype, "key cache");
-    tape_let_go(tape, old_keys);
+    old_give_back(cache, &layer->spent_keys, old_keys);
     layer->values = cache_tensor_grown(tape, old_values, *values, dtype, "value cache");
-    tape_let_go(tape, old_values);
+    old_give_back(cache, &layer->spent_values, old_values);
     *keys = layer->keys;
     *values = layer->values;
 }

@@ -23,6 +23,7 @@ struct key_value_cache {
     enum cache kind;
     enum cache_dtype dtype; /* automatic after cache_open */
     const struct config *config;
+    bool keeps_old; /* dynamic: what a pass has replaced stays until cache_spent_drop (RELEASE_CACHE_KEPT) */
     int64_t layers;
     int64_t length;   /* tokens seen before the pass that runs */
     int64_t capacity; /* static: tokens there is room for */
@@ -32,6 +33,7 @@ struct key_value_cache {
 struct cache_layer {
     struct value *keys, *values; /* [rows, key heads, tokens, head size]; NULL before the first pass */
     struct quantized_states quantized_keys, quantized_values; /* keys and values are then the residual */
+    struct value *spent_keys, *spent_values;                  /* those of the pass before, if the cache keeps them */
     struct value *order;  /* i64 [groups, rows]: of beams, what quantised states are still to be put into */
     struct value *scalar; /* what a layer counts on the device; NULL: nothing */
 };
@@ -47,6 +49,9 @@ void cache_release(struct key_value_cache *cache);
  * their place what attention reads: all tokens so far, of a static cache all of it; with a window those that are kept
  * and the new ones. */
 void cache_update(struct key_value_cache *cache, int64_t layer, struct value **keys, struct value **values);
+
+/* Gives back what the last pass has replaced, if the cache has kept it. */
+void cache_spent_drop(struct key_value_cache *cache);
 
 /* So many tokens have been seen of which no pass was built; the tensors are already theirs (tape_cycle_turn). */
 void cache_pass(struct key_value_cache *cache, int64_t tokens);

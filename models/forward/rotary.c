@@ -89,3 +89,48 @@ void rotary_make(struct forward_layer *layer, const char *root, const char *buff
     tape_let_go(tape, cosine);
     tape_let_go(tape, sine);
 }
+
+bool rotary_is_of_layers(const struct forward *forward)
+{
+    return forward_has(forward, RELEASE_ROTARY_INDEXED) || forward_has(forward, RELEASE_ROTARY_IN_LAYERS);
+}
+
+/* Of the bare model, in which the module of the frequencies is. */
+static const char *root_of(const struct forward *forward)
+{
+    return forward->skeleton->head == HEAD_BARE ? "" : "model.";
+}
+
+/* cos[position_ids].unsqueeze(1), cos being a buffer of all positions. We write the numbers instead of looking them
+ * up. */
+static struct value *rotary_look_up(const struct forward_layer *layer, struct value *like, bool sine)
+{
+    const struct forward *f = layer->forward;
+    struct value *positions = layer->positions;
+    int64_t size[] = {value_size(positions, 0), 1, value_size(f->ids, 1), f->config->rotary_dim};
+    struct value *table = tape_leaf(f->tape, CATEGORY_TEMPORARIES, value_dtype(like), 4, size, false,
+                                    sine ? "sines of the layer" : "cosines of the layer");
+    tape_angles_into(f->tape, positions, forward_tensor(f, "%srotary_emb.inv_freq", root_of(f)), sine, table);
+    return table;
+}
+
+bool rotary_of_layer(struct forward_layer *layer, struct value *like)
+{
+    const struct forward *f = layer->forward;
+    if (!rotary_is_of_layers(f) || like == NULL) {
+        return false;
+    }
+    if (forward_has(f, RELEASE_ROTARY_INDEXED)) {
+        layer->cosine = rotary_look_up(layer, like, false);
+        layer->sine = rotary_look_up(layer, like, true);
+    } else {
+        rotary_make(layer, root_of(f), "rotary_emb.inv_freq", like, layer->positions);
+    }
+    return true;
+}
+
+void rotary_let_go(struct forward_layer *layer)
+{
+    tape_drop(layer->forward->tape, layer->cosine);
+    tape_drop(layer->forward->tape, layer->sine);
+}

@@ -14,6 +14,14 @@ void rotary_buffers(struct skeleton_builder *builder, const char *name, int64_t 
 void rotary_make(struct forward_layer *layer, const char *root, const char *buffer, struct value *like,
                  struct value *positions);
 
+/* Whether each layer has cosines and sines of its own, as in older releases (release.h), and none are made for all. */
+bool rotary_is_of_layers(const struct forward *forward);
+
+/* Then the layer's own, in the dtype of like, which are the caller's until rotary_let_go; false, and nothing changes,
+ * where they are those of all layers. */
+bool rotary_of_layer(struct forward_layer *layer, struct value *like);
+void rotary_let_go(struct forward_layer *layer);
+
 /* x [B, heads, S, D] turned: x * cosine + cat(-x2, x1) * sine. */
 struct value *rotary_turn(const struct forward_layer *layer, struct value *x);
 

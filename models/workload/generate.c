@@ -102,6 +102,7 @@ struct value *token_run(struct generation *generation, struct value *ids)
     static_mask_make(generation, value_size(ids, 0), 1);
     tape_let_go(tape, generation->tokens);
     tape_let_go(tape, generation->places);
+    cache_spent_drop(&generation->cache);
     generation->tokens = generation->forward.ids = tokens;
     generation->places = generation->forward.positions = places;
     return model_run(generation);
@@ -146,8 +147,29 @@ void positions_grow(struct generation *generation)
     tape_frame_close(tape, frame, NULL);
 }
 
-struct value *scores_copy(struct tape *tape, struct value *logits)
+/* What older releases took the scores from: a view of the logits, or a copy of it in their dtype, or of a copy of all
+ * logits. In float32 such a view keeps all of them. */
+static struct value *scores_before(const struct forward *forward, struct value *logits)
 {
+    struct tape *tape = forward->tape;
+    int frame = tape_frame_open(tape);
+    struct value *whole = forward_has(forward, RELEASE_LOGITS_CLONED) ? tape_clone(tape, logits) : logits;
+    struct value *last = tape_select(tape, whole, 1, value_size(logits, 1) - 1);
+    if (forward_has(forward, RELEASE_SCORES_IN_DTYPE)) {
+        last = tape_clone(tape, last);
+    } else if (forward_has(forward, RELEASE_LOGITS_CLONED)) {
+        last = tape_cast(tape, last, DTYPE_FLOAT32);
+    }
+    return tape_frame_close(tape, frame, last);
+}
+
+struct value *scores_copy(const struct forward *forward, struct value *logits)
+{
+    struct tape *tape = forward->tape;
+    if (forward_has(forward, RELEASE_SCORES_VIEW) || forward_has(forward, RELEASE_SCORES_IN_DTYPE) ||
+        forward_has(forward, RELEASE_LOGITS_CLONED)) {
+        return scores_before(forward, logits);
+    }
     int frame = tape_frame_open(tape);
     struct value *last = tape_select(tape, logits, 1, value_size(logits, 1) - 1);
     if (value_place(tape, last) != tape_place_now(tape)) { /* .to(device, dtype) makes one copy */
@@ -194,7 +216,7 @@ static void token_choose(struct generation *generation, struct greedy *names, st
 {
     struct tape *tape = generation->forward.tape;
     int frame = tape_frame_open(tape);
-    name_hold(tape, &names->scores, scores_copy(tape, logits));
+    name_hold(tape, &names->scores, scores_copy(&generation->forward, logits));
     name_hold(tape, &names->chosen, tape_argmax(tape, names->scores));
     name_hold(tape, &names->ids, sequences_grow(tape, names->ids, names->chosen));
     name_hold(tape, &names->unfinished, unfinished_make(generation, last));
@@ -207,19 +229,25 @@ static struct value *greedy_run(struct generation *generation, struct value *pro
     struct greedy names = {.ids = tape_hold(tape, prompt)};
     name_hold(tape, &names.unfinished, unfinished_make(generation, false));
     struct value *logits = prompt_run(generation, prompt);
+    bool kept = forward_has(&generation->forward, RELEASE_OUTPUTS_KEPT);
     tape_stage(tape, STAGE_GENERATE);
     generation->forward.copies_experts = tape_targets_gpu(tape); /* _optimize_model_for_decode */
     struct tape_cycle cycle = tape_cycle_open(tape, generation_period(generation));
     for (int64_t step = 0; step < generation->new_tokens && !tape_failed(tape); step++) {
         if (step > 0) {
+            struct value *before = kept ? logits : NULL;
             logits = token_run(generation, names.ids);
+            tape_let_go(tape, before);
         }
         positions_grow(generation);
         token_choose(generation, &names, logits, step + 1 == generation->new_tokens);
-        tape_let_go(tape, logits);
+        if (!kept) {
+            tape_let_go(tape, logits);
+        }
         tape_token(tape);
         step += tokens_pass(generation, &cycle, step);
     }
+    tape_let_go(tape, kept ? logits : NULL);
     tape_let_go(tape, names.unfinished);
     tape_let_go(tape, names.scores);
     tape_let_go(tape, names.chosen);
@@ -401,6 +429,7 @@ struct value *generate_build(const struct forward *forward)
     int64_t fed = workload->seq + workload->new_tokens - 1; /* the last token is chosen, not read */
     generation.cache = cache_open(tape, forward->config, workload->cache, fed);
     generation.cache.dtype = workload->cache_dtype;
+    generation.cache.keeps_old = forward_has(forward, RELEASE_CACHE_KEPT);
     generation.forward.cache = &generation.cache;
     struct key_value_cache crossed = cache_open(tape, forward->config, workload->cache, workload->seq);
     struct value *prompt = prompt_encode(&generation, forward->ids);

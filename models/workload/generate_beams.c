@@ -131,7 +131,7 @@ static void continuations_score(struct search *search, struct value *model_logit
     int64_t vocab = value_size(model_logits, 2);
     int64_t items[] = {search->batch, search->width, vocab}, flat[] = {search->batch, search->width * vocab};
     int64_t column[] = {search->batch, search->width, 1};
-    name_hold(tape, &search->logits, scores_copy(tape, model_logits));
+    name_hold(tape, &search->logits, scores_copy(&search->generation->forward, model_logits));
     name_hold(tape, &search->log_probabilities, tape_log_softmax(tape, search->logits));
     tape_let_go(tape, model_logits);
     struct value *scores = tape_add(tape, tape_reshape(tape, search->log_probabilities, 3, items),

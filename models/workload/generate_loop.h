@@ -32,8 +32,9 @@ int64_t tokens_pass(struct generation *generation, struct tape_cycle *cycle, int
 /* One more position for each row. */
 void positions_grow(struct generation *generation);
 
-/* The last row of logits in float32, [rows, vocabulary]: always a copy, in the open frame. */
-struct value *scores_copy(struct tape *tape, struct value *logits);
+/* The last row of logits in float32, [rows, vocabulary]: a copy, in the open frame; of older releases what they
+ * have. */
+struct value *scores_copy(const struct forward *forward, struct value *logits);
 
 /* The search for the sequences with the highest sums of log probabilities. prompt: i64 [batch, columns]. The sequences
  * of all beams, i64 [batch, beams, columns + new tokens], the best of an item first; held. */

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "harness/case/release.h"
 #include "models/config/family.h"
 #include "models/workload/generate.h"
 
@@ -17,6 +18,12 @@ enum status_code workload_fit_check(const struct config *config, const struct wo
         return status_set(error, STATUS_INVALID, "mode %s: of %s models only loading is modelled; write %s",
                           mode_name(workload->mode), config->family->name,
                           workload_name_words(error, FIELD_MODE, "load").text);
+    }
+    if (release_has(workload, config->model_type, RELEASE_MASK_IN_FULL)) {
+        return status_set(error, STATUS_INVALID,
+                          "%s: the class of %s makes its mask of one of all positions in this release, which is not "
+                          "modelled; write the release before or behind it (transformers=4.37, transformers=4.40)",
+                          workload_value_words(error, FIELD_RELEASE, workload->release).text, config->name);
     }
     if (config->rotary_follows) {
         return status_set(error, STATUS_INVALID,

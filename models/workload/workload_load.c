@@ -4,6 +4,7 @@
 
 #include "models/forward/prepare_kbit.h"
 #include "models/skeleton/quantization.h"
+#include "models/workload/era_buffers.h"
 #include "models/workload/workload_build.h"
 
 /* Numbers of a table of frequencies, half of those of a head that turn; no model has more than some hundred. */
@@ -142,12 +143,16 @@ void tensors_load(struct build *build)
 {
     const struct skeleton *skeleton = build->forward.skeleton;
     const struct workload *workload = build->forward.workload;
+    struct era_buffers older = era_buffers_of(build);
     enum quantized_form form = QUANTIZED_INT8;
     bool quantizes = precision_is_quantized(workload->precision, &form);
     bool prepares = workload->prepare_kbit;
     for (int i = 0; i < skeleton->tensor_count; i++) {
         int index = skeleton->load_order[i];
         const struct skeleton_tensor *tensor = &skeleton->tensors[index];
+        if (era_lacks(&older, tensor)) {
+            continue;
+        }
         if (prepares && tensor->is_adapter) { /* the first: adapters come last */
             prepare_kbit(&build->forward);
             prepares = false;
@@ -165,7 +170,9 @@ void tensors_load(struct build *build)
         tape_module_close(build->forward.tape, outside);
         build->forward.values[index] = tied_value(build, index, owner);
         build->quantized[index] = build->quantized[owner];
+        era_load_behind(&older, build, i);
     }
+    era_load_last(&older, build);
     for (int i = 0; i < skeleton->tensor_count; i++) {
         const struct skeleton_tensor *tensor = &skeleton->tensors[i];
         if (tensor_learns(build, tensor) && tensor->tied_to < 0 && build->forward.values[i] != NULL) {

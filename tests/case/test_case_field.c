@@ -37,7 +37,7 @@ static const char *const grounds[] = {
 };
 
 /* Values of texts: one of them is right for each field that is a text. */
-static const char *const texts[] = {"cpu-offload", "single"};
+static const char *const texts[] = {"cpu-offload", "single", "transformers=4.46+torch=2.1"};
 
 static void hole(enum case_field field, const char *what)
 {
