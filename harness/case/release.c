@@ -64,6 +64,8 @@ static const struct release_change changes[] = {
     TRANSFORMERS(CACHE_KEPT, 0, 4045, "gpt_neo gpt_neox falcon", "models/&.py: torch.cat of layer_past"),
     TRANSFORMERS(CACHE_KEPT, 0, 4049, "opt", "models/&.py: torch.cat of past_key_value"),
     TRANSFORMERS(CACHE_KEPT, 0, 4052, "gpt2", "models/&.py, GPT2Attention.forward: torch.cat of layer_past"),
+    TRANSFORMERS(CACHE_TAKES_STATES, 0, 4056, NULL,
+                 "cache_utils.py, DynamicCache.update: self.key_cache.append(key_states)"),
     TRANSFORMERS(ROTARY_INDEXED, 0, 4038, "llama", "models/&.py, apply_rotary_pos_emb: cos[position_ids]"),
     TRANSFORMERS(ROTARY_INDEXED, 0, 4042, "mistral", "models/&.py, apply_rotary_pos_emb: cos[position_ids]"),
     TRANSFORMERS(ROTARY_INDEXED, 0, 4045, "qwen2", "models/&.py, apply_rotary_pos_emb: cos[position_ids]"),
@@ -81,6 +83,15 @@ static const struct release_change changes[] = {
     TRANSFORMERS(HEADS_CONTIGUOUS, 4052, 4056, "opt", "integrations/sdpa_attention.py: query.contiguous()"),
     TRANSFORMERS(MASK_IN_FULL, 4038, 4040, "llama gemma", "models/&.py, LlamaModel._update_causal_mask"),
     TRANSFORMERS(PACKING_UNASKED, 0, 4053, NULL, "masking_utils.py, find_packed_sequence_indices: not there"),
+    TORCH(HEADS_REPEATED, 0, 2005, "torch.nn.functional.scaled_dot_product_attention: no enable_gqa"),
+    TORCH(LINEAR_WORKSPACE_PASSING, 0, 2009,
+          "aten/src/ATen/cuda/CUDABlas.cpp, gemm_and_bias: a workspace of the call; pull request 156495 keeps it"),
+    TORCH(CUDNN_ATTENTION_LAST, 0, 2009,
+          "aten/src/ATen/native/transformers/cuda/sdp_utils.cpp, priority_order: pull request 162073 prefers cuDNN; "
+          "2.5.0 did, 2.5.1 no longer"),
+    TORCH(CUDNN_ATTENTION_LAST, 2010, 2011,
+          "aten/src/ATen/native/transformers/cuda/sdp_utils.cpp, check_prefer_cudnn_attention: needs cuDNN 9.15.1, "
+          "which the wheels of 2.10 do not bring"),
 };
 
 #undef TRANSFORMERS

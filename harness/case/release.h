@@ -25,6 +25,7 @@ enum release_library { LIBRARY_TRANSFORMERS, LIBRARY_TORCH, LIBRARY_COUNT };
     X(LOSS_REBINDS_LOGITS, "the loss casts logits to float32 under their own name, which lets the narrower ones go")   \
     X(OUTPUTS_KEPT, "generate() keeps the outputs of a pass until the next one has returned")                          \
     X(CACHE_KEPT, "a pass makes new keys and values of all layers before the old ones are given back")                 \
+    X(CACHE_TAKES_STATES, "a dynamic cache takes the keys and values of its first pass themselves, not copies")        \
     X(SCORES_VIEW, "generate() takes the scores of a token as a view of the logits, without a copy")                   \
     X(LOGITS_CLONED, "generate() copies the logits of all rows before it takes the last one")                          \
     X(SCORES_IN_DTYPE, "generate() copies the scores of a token in the dtype of the logits")                           \
@@ -36,7 +37,7 @@ enum release_library { LIBRARY_TRANSFORMERS, LIBRARY_TORCH, LIBRARY_COUNT };
     X(PACKING_UNASKED, "nobody asks whether rows are packed sequences")                                                \
     X(MASK_IN_FULL, "fused attention is given a mask that is made of one of all positions (refused: not modelled)")    \
     X(LINEAR_WORKSPACE_PASSING, "cublasLt's workspace is taken and given back by every linear layer with a bias")      \
-    X(CUDNN_ATTENTION_LAST, "fused attention takes flash attention where later releases take cuDNN's")
+    X(CUDNN_ATTENTION_LAST, "fused attention does not ask cuDNN first on the GPUs where later releases do")
 
 enum release_habit {
 #define RELEASE_HABIT_ENUM(name, ...) RELEASE_##name,

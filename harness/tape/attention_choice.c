@@ -34,7 +34,7 @@ static int64_t wider_of(const struct attention_case *attention)
 static bool cudnn_accepts(int capability, const struct attention_case *attention)
 {
     int64_t widest = capability == 90 ? CUDNN_HOPPER_WIDTH_MAXIMUM : CUDNN_WIDTH_MAXIMUM;
-    return has_cudnn(capability) && is_half(attention) && attention->width % 8 == 0 &&
+    return !attention->without_cudnn && has_cudnn(capability) && is_half(attention) && attention->width % 8 == 0 &&
            attention->value_width % 8 == 0 && wider_of(attention) <= widest && attention->columns != 1 &&
            !(attention->rows == 1 && attention->dropped) && !attention->mask_learns && heads_fit(attention);
 }

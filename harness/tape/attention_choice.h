@@ -38,7 +38,8 @@ struct attention_case {
     bool mask_learns; /* and a gradient of it is wanted */
     bool causal;      /* the flag, not a mask */
     bool dropped;
-    bool gradients; /* a gradient of q, k or v is wanted */
+    bool gradients;     /* a gradient of q, k or v is wanted */
+    bool without_cudnn; /* a release that does not ask cuDNN first (tape_torch) */
 };
 
 /* capability: 90 for sm_90; 0: no GPU, native. Never NONE or SEVERAL. */

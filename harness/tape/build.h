@@ -63,6 +63,12 @@ void tape_gradients(struct tape *tape, bool enabled);
 void tape_training(struct tape *tape, bool training); /* dropout and batch statistics act */
 /* Whether products, and whether convolutions to come may round float32 factors to TF32. */
 void tape_tf32(struct tape *tape, bool products, bool convolutions);
+/* What a release of PyTorch does otherwise than 2.11: cublasLt's workspace is taken and given back by each linear layer
+ * with a bias; cuDNN's attention is never chosen. */
+struct torch_habits {
+    bool linear_workspace_passes, cudnn_attention_last;
+};
+void tape_torch(struct tape *tape, struct torch_habits habits);
 bool tape_gradients_enabled(const struct tape *tape);
 /* Whether it is for a GPU, on which libraries choose otherwise than for a host. */
 bool tape_targets_gpu(const struct tape *tape);

@@ -131,9 +131,10 @@ struct tape {
     int kept_count, kept_capacity;
     bool gradients, training, autocast, in_backward;
     bool tf32_products, tf32_convolutions; /* allowed */
-    struct recomputation *recording;       /* the block whose places are being noted, or filled */
-    bool refilling;                        /* filled */
-    bool stopped;                          /* all places are filled: nothing more is recorded until the block returns */
+    struct torch_habits torch;
+    struct recomputation *recording; /* the block whose places are being noted, or filled */
+    bool refilling;                  /* filled */
+    bool stopped;                    /* all places are filled: nothing more is recorded until the block returns */
     enum dtype autocast_dtype;
     enum stage stage;
     int64_t seed;
@@ -240,6 +241,8 @@ struct value *make_product(struct tape *tape, struct value *a, struct value *b, 
  * none. What the thread lacks is taken: getting a handle takes cuBLAS's, so a biased layer takes both. */
 struct value *workspace_take(struct tape *tape, bool biased_linear);
 /* cuBLAS's, if this thread has taken it already; else NULL. */
+/* Behind the product: gives a workspace back that was taken for it alone. */
+void workspace_leave(struct tape *tape, struct value *workspace);
 struct value *workspace_held(const struct tape *tape);
 
 /* The gradient through an operation that has no graph of its own (used by backward functions): plain operations that

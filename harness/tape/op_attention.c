@@ -218,6 +218,7 @@ static enum attention_backend backend_choose(const struct tape *tape, struct val
                                        .causal = settings->causal,
                                        .broadcast = settings->broadcast,
                                        .dropped = tape->training && settings->dropout > 0.0};
+    attention.without_cudnn = tape->torch.cudnn_attention_last;
     attention.mask_learns = attention.masked && tape->gradients && settings->mask->requires_grad;
     attention.gradients = gradients_wanted(tape, inputs);
     return attention_backend_of(settings->native ? 0 : tape->target->capability, &attention);

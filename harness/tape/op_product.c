@@ -27,11 +27,23 @@ struct value *workspace_take(struct tape *tape, bool biased_linear)
         taken->product = workspace_new(tape, target->product_workspace_bytes,
                                        tape->in_backward ? "cuBLAS workspace, backward" : "cuBLAS workspace");
     }
+    if (biased_linear && tape->torch.linear_workspace_passes && target->biased_linear_workspace_bytes > 0) {
+        return scratch_bytes_new(tape, target->biased_linear_workspace_bytes, "cuBLASLt workspace");
+    }
     if (biased_linear && taken->linear == NULL && target->biased_linear_workspace_bytes > 0) {
         taken->linear = workspace_new(tape, target->biased_linear_workspace_bytes,
                                       tape->in_backward ? "cuBLASLt workspace, backward" : "cuBLASLt workspace");
     }
     return biased_linear && taken->linear != NULL ? taken->linear : taken->product;
+}
+
+void workspace_leave(struct tape *tape, struct value *workspace)
+{
+    const struct workspaces *taken =
+        tape->in_backward ? &tape->backward_workspaces : &tape->forward_workspaces[tape->place];
+    if (workspace != NULL && workspace != taken->product && workspace != taken->linear) {
+        tape_drop(tape, workspace);
+    }
 }
 
 /* -- linear layers */
@@ -84,6 +96,7 @@ struct value *make_product(struct tape *tape, struct value *a, struct value *b, 
     }
     values[count] = result;
     tape_run(tape, OPCODE_MATMUL, &attributes, count, count + 1, values);
+    workspace_leave(tape, workspace);
     return result;
 }
 

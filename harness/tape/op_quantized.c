@@ -217,6 +217,7 @@ static struct value *float8_product(struct tape *tape, struct value *rows, const
     }
     values[count] = result;
     tape_run(tape, OPCODE_SCALED_MATMUL, &attributes, count, count + 1, values);
+    workspace_leave(tape, workspace);
     tape_drop(tape, a.codes);
     tape_drop(tape, a.scales);
     return result;

@@ -139,6 +139,13 @@ static void dynamic_update(struct key_value_cache *cache, struct cache_layer *la
     struct tape *tape = cache->tape;
     enum dtype dtype = value_dtype(*keys);
     struct value *old_keys = layer->keys, *old_values = layer->values;
+    if (old_keys == NULL && cache->takes_states) {
+        layer->keys = tape_hold(tape, tape_slice(tape, *keys, 2, 0, value_size(*keys, 2)));
+        layer->values = tape_hold(tape, tape_slice(tape, *values, 2, 0, value_size(*values, 2)));
+        *keys = layer->keys;
+        *values = layer->values;
+        return;
+    }
     layer->keys = cache_tensor_grown(tape, old_keys, *keys, dtype, "key cache");
     old_give_back(cache, &layer->spent_keys, old_keys);
     layer->values = cache_tensor_grown(tape, old_values, *values, dtype, "value cache");

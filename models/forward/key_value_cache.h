@@ -23,7 +23,8 @@ struct key_value_cache {
     enum cache kind;
     enum cache_dtype dtype; /* automatic after cache_open */
     const struct config *config;
-    bool keeps_old; /* dynamic: what a pass has replaced stays until cache_spent_drop (RELEASE_CACHE_KEPT) */
+    bool keeps_old;    /* dynamic: what a pass has replaced stays until cache_spent_drop (RELEASE_CACHE_KEPT) */
+    bool takes_states; /* dynamic: the first states are kept themselves (RELEASE_CACHE_TAKES_STATES) */
     int64_t layers;
     int64_t length;   /* tokens seen before the pass that runs */
     int64_t capacity; /* static: tokens there is room for */

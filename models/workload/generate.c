@@ -429,6 +429,7 @@ struct value *generate_build(const struct forward *forward)
     int64_t fed = workload->seq + workload->new_tokens - 1; /* the last token is chosen, not read */
     generation.cache = cache_open(tape, forward->config, workload->cache, fed);
     generation.cache.dtype = workload->cache_dtype;
+    generation.cache.takes_states = forward_has(forward, RELEASE_CACHE_TAKES_STATES);
     generation.cache.keeps_old = forward_has(forward, RELEASE_CACHE_KEPT);
     generation.forward.cache = &generation.cache;
     struct key_value_cache crossed = cache_open(tape, forward->config, workload->cache, workload->seq);

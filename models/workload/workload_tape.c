@@ -332,6 +332,10 @@ enum status_code build_open(struct build *build, struct tape *tape, struct statu
     if (!has_room) {
         return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for a tape");
     }
+    const char *model_type = build->forward.config->model_type;
+    tape_torch(tape, (struct torch_habits){
+                         .linear_workspace_passes = release_has(workload, model_type, RELEASE_LINEAR_WORKSPACE_PASSING),
+                         .cudnn_attention_last = release_has(workload, model_type, RELEASE_CUDNN_ATTENTION_LAST)});
     tape_tf32(tape, workload->tf32, workload->tf32 || workload->tf32_convolutions);
     return STATUS_OK;
 }
