@@ -5,6 +5,8 @@ import subprocess
 from pathlib import Path
 from statistics import median
 
+import fit_rate
+
 HERE = Path(__file__).resolve().parent
 PLOT = "peers/published/published"
 
@@ -216,6 +218,12 @@ def about_lines(figures):
     return lines
 
 
+def fit_lines():
+    """What fit_rate.py found, if it was asked."""
+    path = HERE / "fit.jsonl"
+    return [fit_rate.section([json.loads(line) for line in path.read_text().splitlines()]), ""] if path.exists() else []
+
+
 def page_text(figures):
     predicted = [f for r, m, f in figures if f["predicted_bytes"] is not None]
     far, far_table = far_lines(figures)
@@ -241,6 +249,7 @@ def page_text(figures):
         "",
         "![predicted against measured, and the signed errors](../peers/published/published.svg)",
         "",
+        *fit_lines(),
         "## By source and mode",
         "",
         "Of quality A and B:",
