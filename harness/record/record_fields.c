@@ -125,6 +125,8 @@ const struct field RECORD_CASE_FIELDS[] = {
     {"constants.revision", KIND_STRING | KIND_NULL, false},
     {"constants.calibrated", KIND_BOOLEAN, true},
     {"constants.mismatch", KIND_STRING | KIND_NULL, false},
+    {"bounds", KIND_OBJECT | KIND_NULL, false},
+    {"bounds.*", KIND_OBJECT | KIND_INTEGER, false},
     {"estimates", KIND_OBJECT | KIND_NULL, true},
     {"estimates.*", KIND_OBJECT | KIND_NULL, false},
     {"verdicts", KIND_ARRAY, true},

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/question/bounds.h"
 #include "harness/run/case_kind.h"
 #include "harness/run/case_prove.h"
 #include "harness/run/measurement.h"
@@ -59,6 +60,23 @@ static struct json *constants_used_json(const struct measuring *measuring)
     return object;
 }
 
+/* What a program of PyTorch would be seen to take there: of a GPU alone. NULL: it is none. */
+static struct json *bounds_of(const struct measuring *measuring, const struct json *estimates)
+{
+    const struct device_properties *properties = &measuring->place.properties;
+    struct bounds_device device = {.target = measuring->target};
+    struct bounds bounds;
+    if (!properties->computes || measuring->target->capability == 0) {
+        return NULL;
+    }
+    if (gpu_find(properties->name, &device.gpu, NULL) != STATUS_OK) {
+        device.gpu = NULL;
+    }
+    bool found = bounds_find(json_get(estimates, "replay"), &device, &measuring->model.config,
+                             &measuring->job->case_->identity.workload, &bounds);
+    return bounds_to_json(found ? &bounds : NULL);
+}
+
 static enum status_code prediction_send(const struct measuring *measuring, struct status *error)
 {
     const struct estimate_input input = {.config = &measuring->model.config,
@@ -73,8 +91,9 @@ static enum status_code prediction_send(const struct measuring *measuring, struc
     if (code != STATUS_OK) {
         return code;
     }
-    struct json *object = json_object_new();
+    struct json *object = json_object_new(), *bounds = bounds_of(measuring, estimates);
     bool made =
+        (bounds == NULL || json_set(object, "bounds", bounds)) &&
         json_set(object, "family", json_string_new(measuring->model.config.family->name)) &&
         json_set(object, "estimates", estimates) && json_set(object, "constants", constants_used_json(measuring)) &&
         json_set(object, "device",

@@ -91,6 +91,24 @@ static void another_length_is_predicted_to_the_byte(void **state)
     assert_int_equal(outcome, RUN_PASS);
 }
 
+/* A case on a GPU says what a program of PyTorch would be seen to take there; on the host no case does. */
+static void a_case_on_a_gpu_has_bounds(void **state)
+{
+    struct scene *scene = *state;
+    struct constants constants = calibrated(scene);
+    assert_int_equal(measure_with(scene, &constants, "  - {model: tiny-gpt2, mode: infer, seq: 8" EXACTLY), RUN_PASS);
+    const struct json *line = case_at(scene, 0), *bounds = json_get(line, "bounds");
+    const struct json *process = json_get(bounds, "process_bytes"), *segments = json_get(bounds, "segments");
+    int64_t reserved = json_integer_or(json_get(line, "reserved_bytes_peak"), -1);
+    assert_int_equal(json_integer_or(json_get(segments, "likely_bytes"), 0), reserved);
+    assert_int_equal(json_integer_or(json_get(bounds, "certain_bytes"), 0) +
+                         json_integer_or(json_get(bounds, "rule_bytes"), 0),
+                     reserved);
+    assert_true(json_integer_or(json_get(process, "low_bytes"), 0) > reserved);
+    assert_true(json_integer_or(json_get(process, "high_bytes"), 0) >
+                json_integer_or(json_get(process, "likely_bytes"), INT64_MAX));
+}
+
 /* A byte more in the context is a byte too many, and the case that calibrated it says nothing of it. */
 static void a_byte_is_seen_by_others_and_not_by_the_case_itself(void **state)
 {
@@ -132,6 +150,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_context_and_the_handles_come_out),
         TEST(another_length_is_predicted_to_the_byte),
+        TEST(a_case_on_a_gpu_has_bounds),
         TEST(a_byte_is_seen_by_others_and_not_by_the_case_itself),
         TEST(a_disturbed_row_neither_calibrates_nor_is_judged),
     };
