@@ -104,7 +104,8 @@ const struct command command_estimate = {
                "only caches; without them there is no limit. If devices divide the model, the figures are those of\n"
                "the device that holds most.\n"
                "\n"
-               "docs/NUMBERS.md derives every number.\n",
+               "What is predicted is PyTorch in eager mode: torch.compile and CUDA graphs take other memory, which\n"
+               "is not modelled. docs/NUMBERS.md derives every number.\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,
