@@ -71,7 +71,9 @@
     X(OPTIMIZER_ADAMW_SINGLE, "adamw-single")                                                                          \
     X(OPTIMIZER_ADAM_8BIT, "adam-8bit") /* bitsandbytes' */                                                            \
     X(OPTIMIZER_SGD_MOMENTUM, "sgd-momentum")                                                                          \
-    X(OPTIMIZER_SGD, "sgd")
+    X(OPTIMIZER_SGD, "sgd")                                                                                            \
+    X(OPTIMIZER_ADAFACTOR_TORCH, "adafactor-torch") /* the rest is predicted and not run */                            \
+    X(OPTIMIZER_ADAFACTOR_TRANSFORMERS, "adafactor-transformers")
 
 /* Of classes: PyTorch's log_softmax and nll_loss, or Liger-Kernel's, whose gradient takes the place of the logits. */
 #define LOSS_TABLE(X)                                                                                                  \

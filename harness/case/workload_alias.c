@@ -97,6 +97,7 @@ static const struct {
     {FIELD_PRECISION, "16", "it may be two precisions; write float16 or bfloat16"},
     {FIELD_PRECISION, "16bit", "it may be two precisions; write float16 or bfloat16"},
     {FIELD_PRECISION, "16-bit", "it may be two precisions; write float16 or bfloat16"},
+    {FIELD_OPTIMIZER, "adafactor", "it may be two optimizers; write adafactor-torch or adafactor-transformers"},
 };
 
 static char plain(char letter)

@@ -391,6 +391,12 @@ enum status_code replay_open(struct replay *replay, enum allocator_policy policy
     if (code != STATUS_OK) {
         return code;
     }
+    if (replay->properties.computes && replay->tape->not_run != NULL) {
+        return status_set(error, STATUS_INVALID,
+                          "the arithmetic of %s is not built, only what it takes: it can be predicted (assay estimate, "
+                          "or --device meta) and not run",
+                          replay->tape->not_run);
+    }
     struct segment_source source = {.table = &device_segment_table, .context = replay, .descends = true};
     if (replay->allocator != NULL) {
         allocator_source_set(replay->allocator, source);

@@ -375,7 +375,14 @@ struct value *tape_gradient(struct value *leaf); /* NULL: none */
 void tape_gradient_drop(struct tape *tape, struct value *leaf);
 
 /* -- optimizer steps (optimizer.c) */
-enum optimizer_form { OPTIMIZER_FORM_FOREACH, OPTIMIZER_FORM_FUSED, OPTIMIZER_FORM_SINGLE, OPTIMIZER_FORM_8BIT };
+enum optimizer_form {
+    OPTIMIZER_FORM_FOREACH,
+    OPTIMIZER_FORM_FUSED,
+    OPTIMIZER_FORM_SINGLE,
+    OPTIMIZER_FORM_8BIT,
+    OPTIMIZER_FORM_ADAFACTOR_TORCH,
+    OPTIMIZER_FORM_ADAFACTOR_TRANSFORMERS
+};
 
 struct optimizer_settings {
     bool sgd;       /* SGD, foreach, without state if momentum is 0; else Adam */
@@ -386,9 +393,11 @@ struct optimizer_settings {
 
 /* One parameter's state, made at the first step that sees a gradient. Zero at the start. */
 struct optimizer_state {
-    struct value *first, *second;               /* exp_avg and exp_avg_sq; SGD: the momentum buffer and nothing */
+    /* exp_avg and exp_avg_sq; SGD: the momentum buffer and nothing; Adafactor: of rows and columns, or of all elements
+     * and nothing */
+    struct value *first, *second;
     struct value *first_scales, *second_scales; /* 8-bit form, if first and second are codes: of each 256 of them */
-    struct value *step;                         /* fused form: a float32 scalar on the device */
+    struct value *step; /* fused form: a float32 scalar on the device; transformers' Adafactor: RMS */
 };
 
 /* One step over count parameters with their gradients. number counts from 1. found: a float32 scalar that is not 0

@@ -146,6 +146,7 @@ struct tape {
     bool has_places;              /* tape_place was called: otherwise nobody asks where a storage lies */
     struct value *moment_maps[2]; /* of 8-bit Adam, signed and unsigned; NULL until it is needed */
     struct value *one;            /* the gradient of the loss itself, while its graph runs */
+    const char *not_run;          /* what has storages here and no arithmetic: static; NULL: nothing */
     int loss_operand;
     enum attention_backend attention_backend;
     const char *module;        /* that takes what is taken; "" outside of all */
@@ -296,6 +297,12 @@ struct value *autocast_lower(struct tape *tape, struct value *value);
 /* All arguments of a call, the last first: the order in which the compiler of PyTorch's wheels evaluates them. */
 void autocast_lower_all(struct tape *tape, struct value **values, int count);
 struct value *autocast_float32(struct tape *tape, struct value *value);
+
+/* -- Adafactor (optimizer_adafactor.c): transformers' or torch's. transformers' makes its states as it goes. */
+void adafactor_state_make(struct tape *tape, bool transformers, const struct value *parameter,
+                          struct optimizer_state *state);
+void adafactor_run(struct tape *tape, bool transformers, int count, struct value *const *parameters,
+                   struct optimizer_state *states);
 
 /* -- 8-bit Adam (optimizer_8bit.c) */
 void adam_8bit_state_make(struct tape *tape, const struct value *parameter, struct optimizer_state *state);

@@ -22,6 +22,10 @@ static void state_make(struct tape *tape, const struct optimizer_settings *setti
     if (state->first != NULL || settings->sgd) {
         return;
     }
+    if (settings->form == OPTIMIZER_FORM_ADAFACTOR_TORCH) {
+        adafactor_state_make(tape, false, parameter, state);
+        return;
+    }
     if (settings->form == OPTIMIZER_FORM_8BIT) {
         adam_8bit_state_make(tape, parameter, state);
         return;
@@ -177,10 +181,15 @@ static void sgd_run(struct tape *tape, const struct optimizer_settings *settings
 void tape_optimizer_step(struct tape *tape, const struct optimizer_settings *settings, int64_t number, int count,
                          struct value *const *parameters, struct optimizer_state *states, struct value *found)
 {
-    for (int i = 0; i < count && !tape_failed(tape); i++) {
+    bool transformers = settings->form == OPTIMIZER_FORM_ADAFACTOR_TRANSFORMERS;
+    for (int i = 0; i < count && !tape_failed(tape) && !transformers; i++) {
         if (parameters[i]->gradient != NULL) {
             state_make(tape, settings, parameters[i], &states[i]);
         }
+    }
+    if (transformers || settings->form == OPTIMIZER_FORM_ADAFACTOR_TORCH) {
+        adafactor_run(tape, transformers, count, parameters, states);
+        return;
     }
     bool each = settings->sgd || settings->form != OPTIMIZER_FORM_FOREACH;
     for (int i = 0; each && i < count && !tape_failed(tape); i++) {

@@ -145,6 +145,9 @@ struct tape_view {
     int64_t saved_for_backward_bytes;
     /* The scalar loss of the last step, to be read back after the run: an index into operands, or -1. */
     int loss_operand;
+    /* What the tape has storages of, and no arithmetic: it is predicted, and refused by devices that compute. Static;
+     * NULL: it runs anywhere. */
+    const char *not_run;
     /* Which kernel of attention its calls follow. */
     enum attention_backend attention_backend;
 };

@@ -176,6 +176,10 @@ static struct optimizer_settings settings_of(const struct build *build)
         settings.form = OPTIMIZER_FORM_SINGLE;
     } else if (optimizer == OPTIMIZER_ADAM_8BIT) {
         settings.form = OPTIMIZER_FORM_8BIT;
+    } else if (optimizer == OPTIMIZER_ADAFACTOR_TORCH) {
+        settings.form = OPTIMIZER_FORM_ADAFACTOR_TORCH;
+    } else if (optimizer == OPTIMIZER_ADAFACTOR_TRANSFORMERS) {
+        settings.form = OPTIMIZER_FORM_ADAFACTOR_TRANSFORMERS;
     }
     return settings;
 }

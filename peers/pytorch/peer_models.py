@@ -279,6 +279,11 @@ def make_optimizer(name, parameters):
     family, _, form = name.rpartition("-")
     if form == "8bit":
         return make_adam_8bit(parameters)
+    if name == "adafactor-torch":
+        return torch.optim.Adafactor(parameters, lr=1e-4)
+    if name == "adafactor-transformers":
+        from transformers.optimization import Adafactor
+        return Adafactor(parameters, lr=1e-4, scale_parameter=False, relative_step=False)
     if name == "sgd":
         return torch.optim.SGD(parameters, lr=1e-4, foreach=True)
     if family == "sgd":

@@ -44,5 +44,16 @@ def clip_cases(case_of):
     return out
 
 
+def adafactor_cases(case_of):
+    out = []
+    for optimizer in ("adafactor-torch", "adafactor-transformers"):
+        for model in TINY + REAL:
+            batch, seq, attention = sizes_of(model)
+            for precision in ("float32", "bfloat16"):
+                out.append(case_of(model, "train", precision, batch, seq, attention, optimizer,
+                                   events=model in DECODERS))
+    return out
+
+
 def step_cases(case_of):
-    return zero_grad_cases(case_of) + clip_cases(case_of)
+    return adafactor_cases(case_of) + zero_grad_cases(case_of) + clip_cases(case_of)

@@ -90,7 +90,8 @@ static void test_wrong_fields(void **state)
          "int4, fp8"},
         {"optimizer", "none",
          "optimizer: 'none' is not known; write one of: adam-foreach, adam-fused, adam-single, adamw-foreach, "
-         "adamw-fused, adamw-single, adam-8bit, sgd-momentum, sgd"},
+         "adamw-fused, adamw-single, adam-8bit, sgd-momentum, sgd, adafactor-torch, "
+         "adafactor-transformers"},
         {"checkpointing", "yes", "checkpointing: 'yes' is not known; write one of: false, true"},
         {"head", "default", "head: 'default' is not known; write one of: bare, lm"},
     };

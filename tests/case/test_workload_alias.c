@@ -61,6 +61,7 @@ static void what_may_be_two_things_is_refused(void **state)
         struct workload workload = workload_default(MODE_TRAIN);
         assert_int_equal(workload_set(&workload, rows[i][0], rows[i][1], NULL), STATUS_INVALID);
     }
+    assert_int_equal(workload_set(&(struct workload){0}, "optimizer", "Adafactor", NULL), STATUS_INVALID);
     struct workload workload = workload_default(MODE_TRAIN);
     struct status error = {0};
     assert_int_equal(workload_set(&workload, "precision", "AMP", &error), STATUS_INVALID);

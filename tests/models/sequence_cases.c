@@ -116,6 +116,9 @@ static void variants_add(struct sequence_case *cases, int *count, int model)
     int optimizers = models[model].whole ? OPTIMIZER_COUNT : OPTIMIZER_NONE + 2;
     for (int optimizer = OPTIMIZER_NONE + 1; optimizer < optimizers; optimizer++) {
         struct workload workload = train;
+        if (optimizer >= OPTIMIZER_ADAFACTOR_TORCH) { /* which no device runs */
+            continue;
+        }
         workload.optimizer = (enum optimizer)optimizer;
         workload.accumulate = 1 + optimizer % 2;
         case_add(cases, count, model, &workload);
