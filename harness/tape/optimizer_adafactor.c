@@ -162,5 +162,11 @@ void adafactor_run(struct tape *tape, bool transformers, int count, struct value
             torch_run(tape, parameters[i], &names);
         }
     }
+    /* Python lets go of its names in the order in which they appear. */
+    struct value *const order[] = {names.gradient, names.parameter,    names.row_mean,
+                                   names.col_mean, names.grad_squared, names.update};
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+        tape_drop(tape, order[i]);
+    }
     tape_frame_close(tape, frame, NULL);
 }

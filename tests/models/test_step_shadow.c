@@ -18,6 +18,7 @@
 #include "models/find/catalogue.h"
 #include "tests/models/event_sequence.h"
 #include "tests/models/shadow_lines.h"
+#include "tests/support/device_use.h"
 #include "tests/support/modelled.h"
 
 enum { PATH_BYTES = 512 };
@@ -117,11 +118,34 @@ static void programs_are_pytorchs(void **state)
     (void)state;
     int checked = shadow_lines_each("peers/pytorch/shadow-step-torch-2.11.0-transformers-5.23.0.jsonl", line_check);
     print_message("%d cases, %d of them event by event\n", checked, events_compared);
-    assert_true(checked >= 120 && events_compared >= 20);
+    assert_true(checked >= 143 && events_compared >= 28);
+}
+
+/* Adafactor's arithmetic is not built: a device that computes refuses it, one that counts does not. */
+static void what_is_predicted_alone_is_not_run(void **state)
+{
+    (void)state;
+    struct modelled modelled = {0};
+    struct workload workload = workload_default(MODE_TRAIN);
+    struct replay_result result;
+    struct status error = {0};
+    workload.seq = 4;
+    workload.optimizer = OPTIMIZER_ADAFACTOR_TORCH;
+    modelled_require(&modelled, "tiny-gpt2", &workload, "host");
+    struct tape_view view = tape_view(modelled.tape);
+    struct device *host = device_open_or_skip("host");
+    assert_int_equal(replay_run(&view, host, NULL, &result, &error), STATUS_INVALID);
+    assert_string_equal(error.text,
+                        "the arithmetic of torch.optim.Adafactor is not built, only what it takes: it can be "
+                        "predicted (assay estimate, or --device meta) and not run");
+    device_close(host);
+    assert_true(replay_on(&view, "meta").requested_bytes_peak > 0);
+    modelled_close(&modelled);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(programs_are_pytorchs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(programs_are_pytorchs),
+                                       cmocka_unit_test(what_is_predicted_alone_is_not_run)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
