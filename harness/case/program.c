@@ -18,10 +18,13 @@
 static const char foreach_source[] = "torch 2.11, optim/optimizer.py, _default_to_fused_or_foreach: foreach on a GPU";
 static const char cache_source[] = "transformers 5.23, configurations of decoders: use_cache = True";
 static const char named_source[] = "outputs = model(**batch); loss = outputs.loss";
+static const char accelerate_source[] = "accelerate 1.15, Accelerator.prepare_model: convert_outputs_to_fp32";
 
 #define ADAMW_FOREACH DEFAULTS(FIELD_OPTIMIZER, "adamw-foreach", foreach_source)
 #define CACHES        DEFAULTS(FIELD_USE_CACHE, "true", cache_source)
-#define KEEPS_OUTPUTS DEFAULTS(FIELD_OUTPUTS, "kept", named_source)
+/* Under autocast; of another precision it says nothing. */
+#define FLOAT32_OUTPUTS DEFAULTS(FIELD_FLOAT32_OUTPUTS, "true", accelerate_source)
+#define KEEPS_OUTPUTS   DEFAULTS(FIELD_OUTPUTS, "kept", named_source)
 
 static const struct program_row rows[] = {
     [PROGRAM_LEAN_LOOP] = {.what = "a loop that keeps nothing from one pass to the next", .modes = IN_ALL},
@@ -44,14 +47,18 @@ static const struct program_row rows[] = {
                                "transformers 5.23, trainer.py: compute_loss returns the loss alone"),
                          FIXES(FIELD_ZERO_GRAD, "after-step",
                                "transformers 5.23, trainer.py, _run_epoch: model.zero_grad() after the step"),
-                         FIXES(FIELD_ZERO_GRAD_TO, "none", "torch 2.11, Module.zero_grad: set_to_none = True")},
+                         FIXES(FIELD_ZERO_GRAD_TO, "none", "torch 2.11, Module.zero_grad: set_to_none = True"),
+                         DEFAULTS(FIELD_CLIP_GRAD, "foreach",
+                                  "transformers 5.23, training_args.py: max_grad_norm = 1.0"),
+                         FLOAT32_OUTPUTS},
         },
     [PROGRAM_ACCELERATE] =
         {
             .what = "the loop of accelerate's documentation: prepare, accelerator.backward",
             .modes = IN_TRAIN,
             .settings = {ADAMW_FOREACH, CACHES, KEEPS_OUTPUTS,
-                         DEFAULTS(FIELD_ZERO_GRAD, "after-step", "accelerate, docs: optimizer.zero_grad() at the end")},
+                         DEFAULTS(FIELD_ZERO_GRAD, "after-step", "accelerate, docs: optimizer.zero_grad() at the end"),
+                         FLOAT32_OUTPUTS},
         },
     [PROGRAM_LIGHTNING] =
         {
@@ -187,7 +194,6 @@ static int habits_append(const struct workload *workload, uint64_t fields_said, 
 
 void program_line(const struct workload *workload, uint64_t fields_said, struct text *text)
 {
-    const struct program_row *row = &rows[workload->program];
     struct text habits = {0};
     if ((fields_said >> FIELD_PROGRAM & 1U) == 0) {
         return;
@@ -202,8 +208,7 @@ void program_line(const struct workload *workload, uint64_t fields_said, struct 
     } else {
         text_append(text, "keeps nothing from pass to pass");
     }
-    text_format(text, "%s%s\n", row->lacking != NULL ? "; not modelled: " : "",
-                row->lacking != NULL ? row->lacking : "");
+    text_append(text, "\n");
     text_release(&habits);
 }
 

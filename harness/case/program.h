@@ -21,9 +21,8 @@ struct program_setting {
 };
 
 struct program_row {
-    const char *what;    /* a line for people */
-    unsigned modes;      /* those that it has: IN_TRAIN, ... */
-    const char *lacking; /* of what its model code or loss does otherwise, and no field says; NULL: nothing */
+    const char *what; /* a line for people */
+    unsigned modes;   /* those that it has: IN_TRAIN, ... */
     struct program_setting settings[PROGRAM_SETTINGS_MAXIMUM];
 };
 

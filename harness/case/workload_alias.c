@@ -82,6 +82,10 @@ static const struct {
     {FIELD_OPTIMIZER, "momentum", "sgd-momentum"},
     {FIELD_LOSS, "liger", "fused"},
     {FIELD_LORA_TARGETS, "all-linear", "linear"},
+    {FIELD_PROGRAM, "trainer", "hf-trainer"},
+    {FIELD_PROGRAM, "transformers-trainer", "hf-trainer"},
+    {FIELD_PROGRAM, "pytorch-lightning", "lightning"},
+    {FIELD_PROGRAM, "peft", "peft-script"},
     {FIELD_HEAD, "causal-lm", "lm"},
     {FIELD_HEAD, "none", "bare"},
 };
@@ -91,6 +95,11 @@ static const struct {
     enum case_field field;
     const char *word, *remedy;
 } refused[] = {
+    {FIELD_PROGRAM, "trl-sft", "its loss in chunks and its entropies are not modelled; hf-trainer is the closest"},
+    {FIELD_PROGRAM, "trl", "its loss in chunks and its entropies are not modelled; hf-trainer is the closest"},
+    {FIELD_PROGRAM, "torchtune", "its models and its loss in chunks are not modelled; lean-loop is the closest"},
+    {FIELD_PROGRAM, "litgpt", "its models and its loss in chunks are not modelled; lean-loop is the closest"},
+    {FIELD_PROGRAM, "torchtitan", "its models and its loss in float32 are not modelled; lean-loop is the closest"},
     {FIELD_PRECISION, "amp", "it may be two precisions; write amp-float16 or amp-bfloat16"},
     {FIELD_PRECISION, "autocast", "it may be two precisions; write amp-float16 or amp-bfloat16"},
     {FIELD_PRECISION, "mixed", "it may be two precisions; write amp-float16 or amp-bfloat16"},

@@ -71,6 +71,7 @@ static void a_name_stands_for_the_habits_of_its_documentation(void **state)
     assert_int_equal(trainer.optimizer, OPTIMIZER_ADAMW_FUSED);
     assert_int_equal(trainer.outputs, OUTPUTS_DROPPED);
     assert_false(trainer.use_cache);
+    assert_int_equal(trainer.clip_grad, CLIP_GRAD_FOREACH);
 }
 
 static void what_a_program_fixes_cannot_be_told_otherwise(void **state)
@@ -137,6 +138,20 @@ static void the_default_is_named(void **state)
     command_result_release(&result);
 }
 
+/* What people run and no row stands for yet. */
+static void programs_that_are_not_modelled_are_refused_with_the_closest(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"trl-sft", "torchtune", "litgpt", "torchtitan"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        struct workload workload = workload_default(MODE_TRAIN);
+        struct status error = {0};
+        assert_int_equal(workload_set(&workload, "program", words[i], &error), STATUS_INVALID);
+        assert_non_null(strstr(STATUS_SAID(&error), "not modelled"));
+        assert_non_null(strstr(STATUS_SAID(&error), "is the closest"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -146,6 +161,7 @@ int main(void)
         cmocka_unit_test(what_a_program_fixes_cannot_be_told_otherwise),
         cmocka_unit_test(what_is_named_wins_in_suites_and_options),
         cmocka_unit_test(the_default_is_named),
+        cmocka_unit_test(programs_that_are_not_modelled_are_refused_with_the_closest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
