@@ -306,9 +306,6 @@ OLDEST = {"transformers": (4, 31), "torch": (2, 1)}
 NEWEST = {"transformers": (5, 23), "torch": (2, 11)}
 
 
-KNOWS_RELEASES = False
-
-
 def release_of(versions):
     """As `transformers=4.35+torch=2.1`, of the libraries whose version is stated and in the table; "": none."""
     words = []
@@ -324,6 +321,6 @@ def release_of(versions):
 def case_of(row, source):
     case = RULES[source["source"]](row, source)
     release = release_of({**source.get("versions", {}), **row.get("versions", {})})
-    if release and KNOWS_RELEASES:
+    if release:
         case.fields["release"] = release
     return case
