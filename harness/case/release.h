@@ -34,6 +34,7 @@ enum release_library { LIBRARY_TRANSFORMERS, LIBRARY_TORCH, LIBRARY_COUNT };
     X(HEADS_REPEATED_BEFORE, "each layer repeats keys and values for all heads, under their own names")                \
     X(HEADS_REPEATED, "fused attention is given keys and values repeated for all heads")                               \
     X(HEADS_CONTIGUOUS, "fused attention is given contiguous copies of queries, keys and values")                      \
+    X(WEIGHTS_DROPPED, "the eager form's attention returns without the weights, which a layer then does not keep")     \
     X(PACKING_UNASKED, "nobody asks whether rows are packed sequences")                                                \
     X(MASK_IN_FULL, "fused attention is given a mask that is made of one of all positions (refused: not modelled)")    \
     X(LINEAR_WORKSPACE_PASSING, "cublasLt's workspace is taken and given back by every linear layer with a bias")      \

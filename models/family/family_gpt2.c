@@ -124,6 +124,9 @@ static struct value *attention(const struct forward_layer *layer, struct value *
     for (int i = 0; i < 3; i++) {
         tape_drop(tape, heads[i]);
     }
+    if (forward_has(f, RELEASE_WEIGHTS_DROPPED)) {
+        tape_drop(tape, weights);
+    }
     return out;
 }
 

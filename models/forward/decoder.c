@@ -187,7 +187,11 @@ struct value *decoder_attend(const struct forward_layer *layer, const char *name
 {
     struct value *weights = NULL;
     layer_cache(layer, &k, &v);
-    return decoder_attend_all(layer, name, joined, q, k, v, &weights);
+    struct value *out = decoder_attend_all(layer, name, joined, q, k, v, &weights);
+    if (forward_has(layer->forward, RELEASE_WEIGHTS_DROPPED)) {
+        tape_drop(layer->forward->tape, weights);
+    }
+    return out;
 }
 
 struct value *decoder_dropout_add(const struct forward *f, struct value *x, struct value *residual, double probability)

@@ -30,7 +30,11 @@ struct value *encoder_attention(const struct forward_layer *layer, const char *m
     for (int i = 0; i < 3; i++) {
         tape_drop(tape, names[i]);
     }
-    struct value *const results[] = {out, weights};
+    bool drops = forward_has(f, RELEASE_WEIGHTS_DROPPED);
+    if (drops) {
+        tape_drop(tape, weights);
+    }
+    struct value *const results[] = {out, drops ? NULL : weights};
     module_leave_all(f, visit, results, 2);
     return out;
 }
