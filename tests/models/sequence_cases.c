@@ -130,6 +130,15 @@ static void variants_add(struct sequence_case *cases, int *count, int model)
         workload.clip_grad = CLIP_GRAD_FOREACH;
         case_add(cases, count, model, &workload);
     }
+    struct workload returned = train;
+    returned.use_cache = models[model].generates;
+    returned.outputs = OUTPUTS_KEPT;
+    returned.float32_outputs = true;
+    case_add(cases, count, model, &returned);
+    returned = workload_of(model, MODE_INFER, PRECISION_AMP_BFLOAT16, attention);
+    returned.use_cache = models[model].generates;
+    returned.outputs = OUTPUTS_KEPT;
+    case_add(cases, count, model, &returned);
     if (models[model].attends) {
         train.checkpointing = true;
         case_add(cases, count, model, &train);

@@ -336,6 +336,8 @@ static void micro_batches_are_equal(void **state)
         workload.optimizer = optimizers[i % 4];
         workload.zero_grad = (enum zero_grad)(i % ZERO_GRAD_COUNT);
         workload.zero_grad_to = (enum zero_grad_to)(i / 3 % ZERO_GRAD_TO_COUNT);
+        workload.outputs = (enum outputs)(i / 2 % OUTPUTS_COUNT);
+        workload.use_cache = i / 2 % 3 == 0 && workload.seq > 0;
         workload.checkpointing = i % 3 == 0 && workload.seq > 0;
         workload.precision = i % 2 == 0 ? PRECISION_FLOAT32 : PRECISION_AMP_FLOAT16;
         assert_true(case_is_equal(models[i / 4], 0, &workload));
