@@ -105,6 +105,9 @@ static bool is_other(const struct json *line)
     static const char *const keys[] = {"max_grad_norm", "label_smoothing_factor"};
     bool is = strcmp(shadow_text(line, "optimizer"), "adafactor") == 0 ||
               strcmp(shadow_text(line, "precision"), "amp-float16") == 0;
+    /* The Trainer has two groups of parameters, with and without decay: their square roots are not held together. */
+    is = is || (strcmp(shadow_text(line, "program"), "hf-trainer") == 0 &&
+                strcmp(shadow_text(line, "optimizer"), "adamw") == 0);
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         is = is || json_get(line, keys[i]) != NULL;
     }
@@ -161,7 +164,7 @@ static void a_row_is_what_its_program_does(void **state)
     int real = shadow_lines_each("peers/pytorch/programs-torch-2.11.0-transformers-5.23.0.jsonl", line_check);
     print_message("%d tiny cases, %d real ones\n", tiny, real);
     assert_int_equal(failed_count, 0);
-    assert_true(tiny >= 15 && real >= 5);
+    assert_true(tiny >= 22 && real >= 34);
 }
 
 int main(void)
