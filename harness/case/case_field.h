@@ -208,6 +208,10 @@
     X(ZERO_GRAD_TO, zero_grad_to, NAME, UNUSUAL, ZERO_GRAD_TO_NONE, IN_TRAIN, true, "zero-grad-to-%", HAS_OPTION,      \
       "zero-grad-to", "none|zeros", "none (default), or zeros: set_to_none=False, gradients stay (train)",             \
       .usual_is_no = true, .refusal = "has no gradients; leave it out, or write")                                      \
+    /* Each parameter has an optimizer, which a hook calls when its gradient is there. */                              \
+    X(OPTIMIZER_IN_BACKWARD, optimizer_in_backward, SWITCH, UNUSUAL, false, IN_TRAIN, true, "optimizer-in-backward",   \
+      HAS_OPTION, "optimizer-in-backward", NULL, "parameters step in the backward pass, and gradients go (train)",     \
+      .refusal = "has no backward pass; write false, or")                                                              \
     X(CLIP_GRAD, clip_grad, NAME, UNUSUAL, CLIP_GRAD_NONE, IN_TRAIN, true, "clip-grad-%", HAS_OPTION, "clip-grad",     \
       "W", "none (default), foreach or single: a form of clip_grad_norm_ (train)", .usual_is_no = true,                \
       .refusal = "has no gradients; leave it out, or write")                                                           \

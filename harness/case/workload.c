@@ -284,6 +284,22 @@ static enum status_code cache_check(const struct workload *workload, struct stat
     return STATUS_OK;
 }
 
+/* A gradient that goes as soon as its parameter has stepped is neither added to, clipped, nor unscaled. */
+static enum status_code hook_check(const struct workload *workload, struct status *error)
+{
+    const char *what = workload->accumulate > 1                       ? "to be added to"
+                       : workload->clip_grad != CLIP_GRAD_NONE        ? "for the norm of all that clips them"
+                       : workload->precision == PRECISION_AMP_FLOAT16 ? "for the gradient scaler to look at"
+                                                                      : NULL;
+    if (!workload->optimizer_in_backward || what == NULL) {
+        return STATUS_OK;
+    }
+    return status_set(error, STATUS_INVALID,
+                      "%s: gradients go as soon as their parameters have stepped and are not there %s; write false, or "
+                      "leave out accumulate, clip_grad and amp-float16",
+                      workload_key_words(error, FIELD_OPTIMIZER_IN_BACKWARD).text, what);
+}
+
 /* What is done besides one pass on one device. */
 static enum status_code carrying_check(const struct workload *workload, struct status *error)
 {
@@ -360,6 +376,7 @@ enum status_code workload_check(const struct workload *workload, struct status *
     }
     code = program_check(workload, error);
     code = code == STATUS_OK ? result_check(workload, error) : code;
+    code = code == STATUS_OK ? hook_check(workload, error) : code;
     code = code == STATUS_OK ? carrying_check(workload, error) : code;
     return code == STATUS_OK ? cache_check(workload, error) : code;
 }

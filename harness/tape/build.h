@@ -371,6 +371,10 @@ void tape_graphs_end(struct tape *tape);
  * given, until tape_leaf_end. Nothing happens if it has a graph. NULL is accepted by both. */
 void tape_leaf_begin(struct tape *tape, struct value *value);
 void tape_leaf_end(struct tape *tape, struct value *value);
+/* Called whenever a leaf has been given a gradient, in the middle of a backward pass: as
+ * Tensor.register_post_accumulate_grad_hook. hook NULL: none any more. */
+typedef void tape_gradient_hook(void *context, struct tape *tape, struct value *leaf);
+void tape_gradient_hook_set(struct tape *tape, tape_gradient_hook *hook, void *context);
 struct value *tape_gradient(struct value *leaf); /* NULL: none */
 void tape_gradient_drop(struct tape *tape, struct value *leaf);
 

@@ -383,6 +383,9 @@ static void node_run(struct tape *tape, struct queue *ready, struct node *node)
     }
     if (any && node->leaf != NULL) {
         leaf_accumulate(tape, node->leaf, gradients_out[0]);
+        if (tape->gradient_hook != NULL && !tape_failed(tape)) {
+            tape->gradient_hook(tape->gradient_hook_context, tape, node->leaf);
+        }
     } else if (any) {
         recomputation_before(tape, node);
         node->backward(tape, node, gradients_out, gradients_in);
@@ -465,6 +468,12 @@ void tape_backward(struct tape *tape, struct value *loss)
         tape->one = NULL;
     }
     tape->in_backward = false;
+}
+
+void tape_gradient_hook_set(struct tape *tape, tape_gradient_hook *hook, void *context)
+{
+    tape->gradient_hook = hook;
+    tape->gradient_hook_context = context;
 }
 
 struct value *tape_gradient(struct value *leaf)

@@ -142,11 +142,13 @@ struct tape {
     int graph, visit;
     int64_t saved_bytes, saved_for_backward_bytes;
     struct workspaces forward_workspaces[PLACE_MAXIMUM], backward_workspaces;
-    int place;                    /* the tape's own: of what is made of nothing */
-    bool has_places;              /* tape_place was called: otherwise nobody asks where a storage lies */
-    struct value *moment_maps[2]; /* of 8-bit Adam, signed and unsigned; NULL until it is needed */
-    struct value *one;            /* the gradient of the loss itself, while its graph runs */
-    const char *not_run;          /* what has storages here and no arithmetic: static; NULL: nothing */
+    int place;                         /* the tape's own: of what is made of nothing */
+    bool has_places;                   /* tape_place was called: otherwise nobody asks where a storage lies */
+    struct value *moment_maps[2];      /* of 8-bit Adam, signed and unsigned; NULL until it is needed */
+    struct value *one;                 /* the gradient of the loss itself, while its graph runs */
+    tape_gradient_hook *gradient_hook; /* NULL: none */
+    void *gradient_hook_context;
+    const char *not_run; /* what has storages here and no arithmetic: static; NULL: nothing */
     int loss_operand;
     enum attention_backend attention_backend;
     const char *module;        /* that takes what is taken; "" outside of all */

@@ -255,6 +255,25 @@ static void micro_batches(struct build *build, struct value **loss)
     }
 }
 
+struct step_in_backward {
+    struct build *build;
+    const struct optimizer_settings *settings;
+    int step;
+};
+
+/* The parameter's own optimizer steps, and its gradient goes. */
+static void step_in_backward(void *context, struct tape *tape, struct value *leaf)
+{
+    const struct step_in_backward *step = context;
+    for (int i = 0; i < step->build->parameter_count; i++) {
+        if (step->build->parameters[i] == leaf) {
+            tape_optimizer_step(tape, step->settings, step->step, 1, &leaf, &step->build->states[i], NULL);
+            tape_gradient_drop(tape, leaf);
+            return;
+        }
+    }
+}
+
 static void train(struct build *build)
 {
     struct tape *tape = build->forward.tape;
@@ -272,7 +291,11 @@ static void train(struct build *build)
             tape_stage_again(tape, STAGE_FORWARD);
             gradients_zero(build);
         }
+        struct step_in_backward hooked = {build, &settings, step};
+        bool hooks = build->forward.workload->optimizer_in_backward;
+        tape_gradient_hook_set(tape, hooks ? step_in_backward : NULL, &hooked);
         micro_batches(build, &loss);
+        tape_gradient_hook_set(tape, NULL, NULL);
         tape_stage(tape, STAGE_STEP);
         tape_gradients(tape, false);
         if (build->found != NULL) {

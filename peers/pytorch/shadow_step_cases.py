@@ -55,5 +55,15 @@ def adafactor_cases(case_of):
     return out
 
 
+def hook_cases(case_of):
+    out = []
+    for model in TINY + ("gpt2", "bert-base-cased"):
+        batch, seq, attention = sizes_of(model)
+        for precision, optimizer in (("float32", "adamw-foreach"), ("bfloat16", "adamw-fused"), ("float32", "sgd")):
+            out.append(case_of(model, "train", precision, batch, seq, attention, optimizer, optimizer_in_backward=True,
+                               events=model in DECODERS))
+    return out
+
+
 def step_cases(case_of):
-    return adafactor_cases(case_of) + zero_grad_cases(case_of) + clip_cases(case_of)
+    return hook_cases(case_of) + adafactor_cases(case_of) + zero_grad_cases(case_of) + clip_cases(case_of)

@@ -122,6 +122,20 @@ static void test_wrong_fields(void **state)
     }
 }
 
+static void an_optimizer_in_backward_leaves_no_gradients(void **state)
+{
+    (void)state;
+    struct status error = {0};
+    struct workload workload = workload_default(MODE_TRAIN);
+    workload.optimizer_in_backward = true;
+    assert_int_equal(workload_check(&workload, &error), STATUS_OK);
+    workload.accumulate = 2;
+    assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
+    assert_string_equal(error.text, "optimizer_in_backward: gradients go as soon as their parameters have stepped and "
+                                    "are not there to be added to; write false, or leave out accumulate, clip_grad and "
+                                    "amp-float16");
+}
+
 static void test_check(void **state)
 {
     struct status error = {0};
@@ -243,6 +257,7 @@ int main(void)
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_wrong_fields),
         cmocka_unit_test(test_check),
+        cmocka_unit_test(an_optimizer_in_backward_leaves_no_gradients),
         cmocka_unit_test(test_check_of_quantised_caches),
         cmocka_unit_test(test_check_of_preparation),
         cmocka_unit_test(test_check_of_tf32),

@@ -129,6 +129,9 @@ static void variants_add(struct sequence_case *cases, int *count, int model)
         workload.zero_grad_to = ZERO_GRAD_TO_ZEROS;
         workload.clip_grad = CLIP_GRAD_FOREACH;
         case_add(cases, count, model, &workload);
+        workload = train;
+        workload.optimizer_in_backward = true;
+        case_add(cases, count, model, &workload);
     }
     struct workload returned = train;
     returned.use_cache = models[model].generates;
