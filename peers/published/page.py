@@ -1,6 +1,7 @@
 """What predict.py writes: figures.jsonl, docs/PUBLISHED.md with its plot, and the lines of README.md."""
 import fnmatch
 import json
+import re
 import subprocess
 from pathlib import Path
 from statistics import median
@@ -79,9 +80,12 @@ def has_versions(row):
     return "torch" in row.get("versions", row["source"].get("versions", {}))
 
 
-def table(head, rows, left=1):
-    """Lines of a Markdown table; the first `left` columns are text."""
-    rule = ["---"] * left + ["---:"] * (len(head) - left)
+def table(head, rows):
+    """Lines of a Markdown table; a column whose cells are figures stands to the right."""
+    def is_figure(column):
+        return all(re.match(r"[+-]?\d[\d.]*( %| MiB)?$|-$", row[column]) for row in rows)
+
+    rule = ["---:" if rows and is_figure(column) else "---" for column in range(len(head))]
     return ["| " + " | ".join(cells) + " |" for cells in (head, rule, *rows)]
 
 
@@ -126,7 +130,7 @@ def goals_lines(figures):
         rows.append([name, *stats_cells(errors), "; ".join(goals) or "none"])
         stated = by_group([entry for entry in figures if has_versions(entry[0])]).get(name, [])
         if name.startswith("device") and 0 < len(stated) < len(errors):
-            rows.append([f"of these, with versions stated", *stats_cells(stated), ""])
+            rows.append(["of these, with versions stated", *stats_cells(stated), ""])
     return table(["bytes", "figures", "median \\|error\\|", "p90", "worst", "under", "goal"], rows)
 
 
@@ -146,7 +150,7 @@ def ranges_lines(figures):
 def sources_lines(figures, qualities):
     by = errors_by(figures, lambda row, figure: (row["source"]["source"], figure["mode"], group_of(figure)), qualities)
     rows = [[*key, *stats_cells(errors)] for key, errors in sorted(by.items())]
-    return table(["source", "mode", "bytes", "figures", "median \\|error\\|", "p90", "worst", "under"], rows, left=3)
+    return table(["source", "mode", "bytes", "figures", "median \\|error\\|", "p90", "worst", "under"], rows)
 
 
 def known_machine_lines(figures):
@@ -161,7 +165,7 @@ def known_machine_lines(figures):
         offset = first["measured_bytes"] - first["predicted_bytes"]
         errors = [(f["predicted_bytes"] + offset) / f["measured_bytes"] - 1 for f in members if f is not first]
         rows.append([source, gpu, f"{offset / 2**20:.0f} MiB", *stats_cells(errors)])
-    return table(["source", "GPU", "more than predicted", "figures", "median \\|error\\|", "p90", "worst", "under"], rows, left=2)
+    return table(["source", "GPU", "more than predicted", "figures", "median \\|error\\|", "p90", "worst", "under"], rows)
 
 
 def tools_lines(figures):
@@ -177,7 +181,7 @@ def tools_lines(figures):
                 rows.append([source, name, str(len(both)), percent(theirs["median"]), f"{theirs['under'] * 100:.0f} %",
                              percent(ours["median"]), f"{ours['under'] * 100:.0f} %"])
     return table(["source", "tool", "figures", "its median \\|error\\|", "its under", "assay's median \\|error\\|",
-                  "assay's under"], rows, left=2)
+                  "assay's under"], rows)
 
 
 def far_lines(figures):
@@ -189,7 +193,7 @@ def far_lines(figures):
             rows.append((figure["quality"], -abs(error), [f"`{figure['id']}`", figure["quantity"], figure["quality"],
                                                           percent(error, True), cause_of(causes, figure)]))
     rows.sort(key=lambda entry: (entry[0] == "C", entry[1], entry[2]))
-    return len(rows), table(["row", "bytes", "quality", "error", "cause"], [cells for q, e, cells in rows], left=3)
+    return len(rows), table(["row", "bytes", "quality", "error", "cause"], [cells for q, e, cells in rows])
 
 
 def not_predicted_lines(figures):
@@ -293,11 +297,15 @@ def page_text(figures):
 
 def readme_lines(figures):
     count = len({f["id"] for r, m, f in figures})
-    parts = [f"{name} {percent(stats_of(errors)['median'])} ({len(errors)} figures)"
-             for name, errors in by_group(figures).items()]
-    return "\n".join([f"**{count} measurements that others published**, on GPUs and in programs that assay never saw, stand beside what it predicts",
-                      "([docs/PUBLISHED.md](docs/PUBLISHED.md)). Median error of what is predicted, by the bytes that were measured:",
-                      ";\n".join(parts) + "."])
+    said = {name: f"{name} {percent(stats_of(errors)['median'])} ({len(errors)} figures)"
+            for name, errors in by_group(figures).items()}
+    stated = by_group([entry for entry in figures if has_versions(entry[0])])["device, training"]
+    allocated, reserved, training, after = (said[name] for name in GROUPS)
+    return "\n".join([
+        f"**Against {count} measurements that others published** ([docs/PUBLISHED.md](docs/PUBLISHED.md)), on GPUs that assay never saw, the",
+        "median error of what is predicted is, by the bytes that were measured:",
+        f"{allocated}; {reserved}; {after};",
+        f"{training}, and of the {len(stated)} of these whose source states its versions {percent(stats_of(stated)['median'])}."])
 
 
 def readme_text(figures, old):

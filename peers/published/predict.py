@@ -145,7 +145,9 @@ def figures_made(rows, answers):
             else:
                 paths = QUANTITIES[measured["quantity"]]
                 parts = [member_of(case, path) for path in paths]
-                if None in parts:
+                if case["estimates"]["replay"].get("fits") == "no":
+                    figure["why_not"] = "it is predicted not to fit this GPU, and ran"
+                elif None in parts:
                     figure["why_not"] = "context and libraries of this GPU are not known"
                 else:
                     figure["predicted_from"] = paths

@@ -72,6 +72,7 @@ static void no_prediction_became_worse_and_the_page_is_fresh(void **state)
         fail_msg("%d predictions of what others measured became better, and the page does not say so; %s",
                  counts[PUBLISHED_BETTER], remedy);
     }
+    text_release(&worse);
     assert_true(counts[PUBLISHED_SAME] > 100); /* the file is not empty by accident */
 }
 
