@@ -14,80 +14,11 @@
 
 #include <cmocka.h>
 
-#include "harness/case/program.h"
+#include "tests/models/program_lines.h"
 #include "tests/models/shadow_lines.h"
 #include "tests/support/modelled.h"
 
 enum { SCALAR_BYTES = 512, BATCH_TENSORS = 6 };
-
-static const struct {
-    const char *shadow, *model;
-} models[] = {
-    {"llama-3.2-1b", "meta-llama/Llama-3.2-1B"},
-    {"qwen2.5-0.5b", "Qwen/Qwen2.5-0.5B"},
-    {"resnet50", "timm/resnet50.a1_in1k"},
-    {"tiny/gpt2", "peers/pytorch/tiny/gpt2/config.json"},
-    {"tiny/bert", "peers/pytorch/tiny/bert/config.json"},
-    {"tiny/llama-gqa", "peers/pytorch/tiny/llama-gqa/config.json"},
-};
-
-/* What the case says of the loop, in the words of torch. */
-static const struct {
-    const char *theirs, *ours;
-} words[] = {{"adamw", "adamw-foreach"}, {"adam", "adam-foreach"}, {"default", "foreach"}};
-
-static const char *word_of(const char *theirs)
-{
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (strcmp(words[i].theirs, theirs) == 0) {
-            return words[i].ours;
-        }
-    }
-    return theirs;
-}
-
-static const char *model_of(const struct json *line)
-{
-    const char *shadow = shadow_text(line, "model");
-    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
-        if (strcmp(models[i].shadow, shadow) == 0) {
-            return models[i].model;
-        }
-    }
-    return shadow;
-}
-
-static void said_take(const struct json *line, const char *key, struct workload *workload)
-{
-    const char *text = json_string_or(json_get(line, key), NULL);
-    if (text != NULL) {
-        assert_int_equal(workload_set(workload, key, word_of(text), NULL), STATUS_OK);
-    }
-}
-
-static struct workload workload_of(const struct json *line)
-{
-    struct workload workload = workload_default(MODE_LOAD);
-    const char *program = shadow_text(line, "program");
-    assert_int_equal(workload_set(&workload, "mode", shadow_text(line, "mode"), NULL), STATUS_OK);
-    workload = workload_default(workload.mode);
-    assert_int_equal(workload_set(&workload, "program", program, NULL), STATUS_OK);
-    program_apply(workload.program, &workload);
-    said_take(line, "precision", &workload);
-    said_take(line, "optimizer", &workload);
-    said_take(line, "clip_grad", &workload);
-    workload.batch = json_integer_or(json_get(line, "batch"), 1);
-    workload.seq = json_integer_or(json_get(line, "seq"), 0);
-    workload.checkpointing = json_boolean_or(json_get(line, "checkpointing"), false);
-    workload.accumulate = json_integer_or(json_get(line, "accumulate"), 1);
-    workload.lora_rank = json_integer_or(json_get(line, "lora_rank"), 0);
-    if (strcmp(program, "plain-loop") == 0 || strcmp(program, "peft-script") == 0) {
-        said_take(line, "outputs", &workload);
-        said_take(line, "zero_grad", &workload);
-        workload.use_cache = json_boolean_or(json_get(line, "use_cache"), true);
-    }
-    return workload;
-}
 
 static int64_t peak_of(const struct json *line, const char *stage)
 {
@@ -135,9 +66,9 @@ static bool line_check(const struct json *line)
     }
     struct modelled modelled = {0};
     struct stage_figures figures;
-    struct workload workload = workload_of(line);
+    struct workload workload = program_line_workload(line);
     int64_t slack_bytes = SCALAR_BYTES + BATCH_TENSORS * 8 * workload.batch * workload.seq;
-    modelled_require(&modelled, model_of(line), &workload, "sm_90");
+    modelled_require(&modelled, program_line_model(line), &workload, "sm_90");
     struct tape_view view = tape_view(modelled.tape);
     stage_figures_take(&view, &figures);
     for (int stage = STAGE_FORWARD; stage <= STAGE_STEP; stage++) {
