@@ -1,6 +1,6 @@
-/* Programs that people run, as a GPU had them: the peaks of requested, allocated and reserved bytes over five steps of the
- * Trainer, accelerate, Lightning, PEFT and plain loops (peers/pytorch/programs.py), beside what the program's name comes
- * to. Every case that is further off than LIMIT has its cause in `known`, and no other has. */
+/* Programs that people run, as a GPU had them: the peaks of requested, allocated and reserved bytes over five steps of
+ * the Trainer, accelerate, Lightning, PEFT and plain loops (peers/pytorch/programs.py), beside what the program's name
+ * comes to. Every case that is further off than LIMIT has its cause in `known`, and no other has. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
