@@ -213,6 +213,8 @@ struct value *tape_where_lowest(struct tape *tape, struct value *condition, stru
 /* The same where that number is a tensor on the device, which the caller has taken. */
 struct value *tape_where_beside_lowest(struct tape *tape, struct value *condition, struct value *a);
 
+/* Bytes that a kernel takes for itself on a GPU, of the open frame; NULL for a host, whose kernels take none. */
+struct value *tape_scratch(struct tape *tape, int64_t bytes, const char *label);
 /* What cumsum takes on a GPU while it runs along count int64 that are one row (scan_scratch.h); rows side by side take
  * nothing. */
 void tape_scan_pass(struct tape *tape, int64_t count);

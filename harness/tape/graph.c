@@ -368,6 +368,20 @@ static void node_deliver(struct tape *tape, struct queue *ready, struct node *no
     }
 }
 
+/* What the frame holds but the gradients. */
+static void temporaries_drop(struct tape *tape, int frame, struct value *const *gradients, int count)
+{
+    for (int i = frame; i < tape->frame_count && !tape_failed(tape); i++) {
+        bool passed_on = false;
+        for (int k = 0; k < count; k++) {
+            passed_on = passed_on || tape->frame[i] == gradients[k];
+        }
+        if (!passed_on) {
+            tape_drop(tape, tape->frame[i]);
+        }
+    }
+}
+
 static void node_run(struct tape *tape, struct queue *ready, struct node *node)
 {
     int frame = tape_frame_open(tape);
@@ -389,22 +403,18 @@ static void node_run(struct tape *tape, struct queue *ready, struct node *node)
     } else if (any) {
         recomputation_before(tape, node);
         node->backward(tape, node, gradients_out, gradients_in);
+        temporaries_drop(tape, frame, gradients_in, node->input_count);
+        if (node->has_place) { /* what was recomputed has no other holder than the function that has returned */
+            node_let_go(tape, node);
+        }
         for (int i = 0; i < node->input_count; i++) {
             if (node->edges[i].node != NULL) {
                 gradients_in[i] = gradient_fit(tape, gradients_in[i], &node->edges[i]);
             }
         }
     }
-    /* Temporaries of the backward function go first, then the gradients it was given, then what the node saved. */
-    for (int i = frame; i < tape->frame_count && !tape_failed(tape); i++) {
-        bool passed_on = false;
-        for (int k = 0; k < node->input_count; k++) {
-            passed_on = passed_on || tape->frame[i] == gradients_in[k];
-        }
-        if (!passed_on) {
-            tape_drop(tape, tape->frame[i]);
-        }
-    }
+    /* Temporaries of the backward function went first; then the gradients it was given, then what the node saved. */
+    temporaries_drop(tape, frame, gradients_in, node->input_count);
     for (int i = 0; i < node->output_count; i++) {
         value_release(tape, gradients_out[i]);
     }

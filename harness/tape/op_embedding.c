@@ -47,6 +47,11 @@ static void scratch_pass(struct tape *tape, int64_t bytes, const char *label)
     tape_drop(tape, scratch_bytes_new(tape, bytes, label));
 }
 
+struct value *tape_scratch(struct tape *tape, int64_t bytes, const char *label)
+{
+    return tape_targets_gpu(tape) ? scratch_bytes_new(tape, bytes, label) : NULL;
+}
+
 void tape_scan_pass(struct tape *tape, int64_t count)
 {
     if (tape_targets_gpu(tape)) {

@@ -127,9 +127,21 @@ static void linear_weight_gradient(struct tape *tape, struct node *node, struct 
     }
 }
 
+/* The gradient as rows. Where that is a copy, the view of the product has made it, a node of PyTorch's of its own, and
+ * what it was given is gone before the product's own gradients are made. */
+static struct value *gradient_rows(struct tape *tape, struct value **out)
+{
+    struct value *rows = make_rows(tape, out[0]);
+    if (rows != NULL && rows->storage != out[0]->storage) {
+        value_release(tape, out[0]);
+        out[0] = NULL;
+    }
+    return rows;
+}
+
 static void linear_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {
-    struct value *gradient = make_rows(tape, out[0]);
+    struct value *gradient = gradient_rows(tape, out);
     bool biased = node->attributes.i[1] != 0;
     if (biased) { /* addmm */
         linear_input_gradient(tape, node, gradient, in);
@@ -139,7 +151,7 @@ static void linear_backward(struct tape *tape, struct node *node, struct value *
         linear_input_gradient(tape, node, gradient, in);
     }
     if (node_wants(node, 2)) {
-        in[2] = make_sum_to(tape, gradient, &node->edges[2].shape);
+        in[2] = value_pass(tape, gradient); /* the engine sums it up */
     }
 }
 

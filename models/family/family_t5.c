@@ -191,7 +191,7 @@ static struct value *labels_moved(const struct forward *f)
 {
     struct tape *tape = f->tape;
     int frame = tape_frame_open(tape);
-    int64_t batch = value_size(f->labels, 0), rows = value_size(f->labels, 1), one = 1;
+    int64_t batch = value_size(f->labels, 0), rows = value_size(f->labels, 1);
     int64_t size[] = {batch, rows}, shorter[] = {batch, rows - 1};
     struct value *moved = tape_leaf(tape, CATEGORY_TEMPORARIES, DTYPE_INT64, 2, size, false, "decoder_input_ids");
     tape_fill(tape, moved, 0.0);
@@ -199,7 +199,6 @@ static struct value *labels_moved(const struct forward *f)
     tape_copy_into(tape, tape_slice(tape, f->ids, 1, 0, rows - 1), copy);
     tape_copy_into(tape, copy, tape_slice(tape, moved, 1, 1, rows - 1));
     tape_drop(tape, copy);
-    tape_drop(tape, tensor_passing(tape, DTYPE_INT64, 0, &one));
     tape_fill(tape, tape_slice(tape, moved, 1, 0, 1), (double)f->config->decoder_start);
     tape_drop(tape, tensor_passing(tape, DTYPE_BOOL, 2, size));
     return tape_frame_close(tape, frame, moved);

@@ -2,6 +2,8 @@
  * mask. The small tensors in between are taken and not written: one operation of ours makes the mask. */
 #include "models/forward/forward.h"
 
+enum { INTEGER_BYTES = 8 };
+
 struct value *tensor_passing(struct tape *tape, enum dtype dtype, int rank, const int64_t *size)
 {
     return tape_leaf(tape, CATEGORY_TEMPORARIES, dtype, rank, size, false, "mask");
@@ -13,11 +15,15 @@ static struct value *scalar_of(struct tape *tape, enum dtype dtype)
     return tensor_passing(tape, dtype, 0, &none);
 }
 
-/* "Is every token attended to?": a sum and a comparison for decoders, asked twice; one all() for encoders. */
-static void question_ask(struct tape *tape, bool causal)
+/* "Is every token attended to?": a sum and a comparison for decoders, asked twice; one all() for encoders. A GPU sums
+ * a copy of the tokens as int64. */
+static void question_ask(struct tape *tape, bool causal, int64_t tokens)
 {
     for (int i = 0; i < (causal ? 2 : 1); i++) {
         struct value *sum = causal ? scalar_of(tape, DTYPE_INT64) : NULL;
+        if (causal) {
+            tape_drop(tape, tape_scratch(tape, tokens * INTEGER_BYTES, "summands, as int64"));
+        }
         struct value *answer = scalar_of(tape, DTYPE_BOOL);
         tape_drop(tape, sum);
         tape_drop(tape, answer);
@@ -90,6 +96,19 @@ static struct value *window_join(struct tape *tape, struct value *result, const 
     return both;
 }
 
+/* padding_mask[batch_idx, kv_idx]. A GPU's kernel wants indices of the same strides: where one counts rows and one
+ * columns, it copies those that do not fill the result by themselves. */
+static struct value *padding_look(struct tape *tape, const int64_t size[2])
+{
+    int64_t bytes = size[0] * size[1] * INTEGER_BYTES;
+    struct value *rows = size[1] > 1 ? tape_scratch(tape, bytes, "indices, copied") : NULL;
+    struct value *columns = size[0] > 1 ? tape_scratch(tape, bytes, "indices, copied") : NULL;
+    struct value *padding = tensor_passing(tape, DTYPE_BOOL, 2, size);
+    tape_drop(tape, rows);
+    tape_drop(tape, columns);
+    return padding;
+}
+
 /* The mask functions joined by "and", over broadcast indices: pairs of rows and columns where it is causal, else
  * rows. */
 static struct value *mask_make(const struct forward *f, bool causal)
@@ -107,7 +126,7 @@ static struct value *mask_make(const struct forward *f, bool causal)
     struct value *both = tensor_passing(tape, DTYPE_BOOL, causal ? 2 : 1, square);
     tape_drop(tape, order);
     tape_drop(tape, start);
-    struct value *padding = tensor_passing(tape, DTYPE_BOOL, 2, thin);
+    struct value *padding = padding_look(tape, thin);
     struct value *mask = tape_attention_mask(tape, f->seen, causal);
     tape_drop(tape, padding);
     tape_drop(tape, both);
@@ -152,7 +171,7 @@ static struct value *padded_mask(const struct forward *f, struct value *like, bo
     int64_t size[] = {value_size(like, 0), value_size(like, 1)};
     struct value *seen = tensor_passing(tape, DTYPE_BOOL, 2, size);
     if (asks) {
-        question_ask(tape, causal);
+        question_ask(tape, causal, size[0] * size[1]);
     }
     struct value *mask = mask_make(f, causal);
     if (f->workload->attention != ATTENTION_SDPA) {
@@ -217,7 +236,7 @@ static struct value *padded_window_mask_make(const struct forward *f, const stru
     struct value *both = tensor_passing(tape, DTYPE_BOOL, 2, square);
     tape_drop(tape, inner);
     tape_drop(tape, outer);
-    struct value *padding = tensor_passing(tape, DTYPE_BOOL, 2, thin);
+    struct value *padding = padding_look(tape, thin);
     struct value *mask = tape_window_mask(tape, f->seen, span);
     tape_drop(tape, padding);
     tape_drop(tape, both);
