@@ -14,7 +14,7 @@
  *   parts of each of min(4,096, 50,257) segments, and where     2 * 8 * 4,096; while they are summed up, 1,279;
  *     they begin                                                how many: 8
  *   the parts, at most 4,096 / 10 + 4,096 = 4,505               8 * 4,505 = 36,040
- *   their sums, rows of whole 32 elements                        4 * 4,505 * 1,600 = 28,832,000
+ *   their sums                                                  4 * 4,505 * 1,600 = 28,832,000
  *
  * 1,279 bytes are those of a scan (scan_scratch.h), and of finding where ids change. A history of an H100 (gpt2-xl
  * train bfloat16 b4 s1024) shows all of these, in this order. Other GPUs cut other blocks: 1,024 bytes a block. */
@@ -23,6 +23,8 @@ enum {
     IDS_UNSORTED_MAXIMUM = 3072,
     ROWS_OF_PART = 10,
     WARP_ELEMENTS = 32,
+    BLOCK_THREADS = 1024,
+    BLOCKS_OF_MULTIPROCESSOR = 4,
     SORT_DIGITS = 256,
     SORT_PASSES = 8,
     SORT_BLOCK_IDS = 4608,
@@ -64,7 +66,7 @@ static bool is_sorted(const struct tape *tape, const struct value *ids)
     return tape_targets_gpu(tape) && value_count(ids) > IDS_UNSORTED_MAXIMUM;
 }
 
-enum { SORTED_COUNT = 2, SEGMENTS_COUNT = 7 };
+enum { SORTED_COUNT = 2, SEGMENTS_COUNT = 8 };
 
 /* Before the gradient is made: the sorted ids and where each was. */
 static void ids_sort(struct tape *tape, int64_t ids, struct value *sorted[SORTED_COUNT])
@@ -76,8 +78,18 @@ static void ids_sort(struct tape *tape, int64_t ids, struct value *sorted[SORTED
     tape_drop(tape, counting);
 }
 
+/* Few segments of many parts leave a GPU idle if each is summed up by itself. Then each part adds its sum to the gradient
+ * at once; in 16 bits, to a copy of it in float32. */
+static bool parts_are_added(const struct tape *tape, int64_t segments, int64_t parts, int64_t width)
+{
+    int64_t threads = whole(width, WARP_ELEMENTS);
+    int64_t block = threads < BLOCK_THREADS ? threads : BLOCK_THREADS;
+    int64_t blocks = (segments * threads + block - 1) / block;
+    return blocks < (int64_t)tape->target->multiprocessor_count * BLOCKS_OF_MULTIPROCESSOR && parts > blocks * 4;
+}
+
 /* After the gradient is made: the segments and their parts. */
-static void segments_find(struct tape *tape, int64_t ids, const struct shape *weight,
+static void segments_find(struct tape *tape, int64_t ids, enum dtype dtype, const struct shape *weight,
                           struct value *taken[SEGMENTS_COUNT])
 {
     int64_t segments = ids < weight->size[0] ? ids : weight->size[0];
@@ -92,8 +104,15 @@ static void segments_find(struct tape *tape, int64_t ids, const struct shape *we
     scratch_pass(tape, scan_scratch_bytes(segments), "scan of segments");
     taken[4] = scratch_bytes_new(tape, ID_BYTES, "count of parts");
     taken[5] = scratch_bytes_new(tape, parts * ID_BYTES, "parts");
-    struct shape sums = {.rank = 2, .size = {parts, whole(weight->size[1], WARP_ELEMENTS)}};
-    taken[6] = scratch_new(tape, DTYPE_FLOAT32, &sums, "sums of parts");
+    if (!parts_are_added(tape, segments, parts, weight->size[1])) {
+        const struct shape sums = {.rank = 2, .size = {parts, weight->size[1]}};
+        taken[6] = scratch_new(tape, DTYPE_FLOAT32, &sums, "sums of parts");
+        return;
+    }
+    taken[6] = scratch_bytes_new(tape, parts * ID_BYTES, "segments of parts");
+    if (dtype != DTYPE_FLOAT32) {
+        taken[7] = scratch_new(tape, DTYPE_FLOAT32, weight, "sums of segments");
+    }
 }
 
 static void embedding_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
@@ -110,7 +129,7 @@ static void embedding_backward(struct tape *tape, struct node *node, struct valu
     }
     in[0] = value_new(tape, out[0]->dtype, weight, "EMBEDDING gradient");
     if (sorts) {
-        segments_find(tape, value_count(ids), weight, segments);
+        segments_find(tape, value_count(ids), out[0]->dtype, weight, segments);
     }
     struct value *values[] = {gradient, row, in[0]};
     tape_run(tape, OPCODE_EMBEDDING_BACKWARD, &node->attributes, 2, 3, values);
