@@ -78,8 +78,8 @@ static void ids_sort(struct tape *tape, int64_t ids, struct value *sorted[SORTED
     tape_drop(tape, counting);
 }
 
-/* Few segments of many parts leave a GPU idle if each is summed up by itself. Then each part adds its sum to the gradient
- * at once; in 16 bits, to a copy of it in float32. */
+/* Few segments of many parts leave a GPU idle if each is summed up by itself. Then each part adds its sum to the
+ * gradient at once; in 16 bits, to a copy of it in float32. */
 static bool parts_are_added(const struct tape *tape, int64_t segments, int64_t parts, int64_t width)
 {
     int64_t threads = whole(width, WARP_ELEMENTS);
