@@ -280,10 +280,10 @@ static void peaks_are_told_by_range_and_as_a_grid(void **state)
                         "tiny-gpt2/generate/float32/b1/s44/n20, predicted for host\n"
                         "\n"
                         "       seq         load      prefill       decode  highest\n"
-                        "         1   126.00 KiB   135.50 KiB   146.00 KiB  decode\n"
-                        "         4   126.00 KiB   141.50 KiB   148.50 KiB  decode\n"
-                        "         5   126.00 KiB   148.50 KiB   148.50 KiB  prefill\n"
-                        "        44   126.00 KiB   271.50 KiB   173.50 KiB  prefill\n"
+                        "         1   126.00 KiB   136.50 KiB   147.00 KiB  decode\n"
+                        "         4   126.00 KiB   142.50 KiB   149.50 KiB  decode\n"
+                        "         5   126.00 KiB   149.50 KiB   149.50 KiB  prefill\n"
+                        "        44   126.00 KiB   272.50 KiB   174.50 KiB  prefill\n"
                         "\n"
                         "the last step adds 3.28 KiB (3360 bytes) of tensors at the peak\n");
     command_result_release(&result);
