@@ -24,6 +24,15 @@ void sequence_add(struct sequence *sequence, int64_t bytes, const char *label)
     }
 }
 
+/* An integer that is assigned to a part of a tensor, and gone at once: beside a tensor of CUDA's it stays on the host,
+ * on meta it does not. */
+static bool is_number_assigned(const struct sequence *sequence, const struct memory_event *given_back)
+{
+    const struct memory_event *last = sequence->count > 0 ? &sequence->events[sequence->count - 1] : NULL;
+    return last != NULL && given_back->bytes == (int64_t)sizeof(int64_t) && last->bytes == given_back->bytes &&
+           strcmp(given_back->label, "scalar_tensor") == 0 && strcmp(last->label, given_back->label) == 0;
+}
+
 void sequence_of_recording(const char *path, const char *stage, struct sequence *sequence)
 {
     static struct memory_event taken[IDENTITIES_MAXIMUM];
@@ -52,6 +61,8 @@ void sequence_of_recording(const char *path, const char *stage, struct sequence 
             taken[id].bytes = json_integer_or(json_at(line, 2), 0);
             snprintf(taken[id].label, sizeof taken[id].label, "%s", json_string_or(json_at(line, 3), "?"));
             sequence_add(sequence, inside ? taken[id].bytes : 0, taken[id].label);
+        } else if (inside && is_number_assigned(sequence, &taken[id])) {
+            sequence->count--;
         } else if (inside) {
             sequence_add(sequence, -taken[id].bytes, taken[id].label);
         }
