@@ -368,7 +368,7 @@ static void node_deliver(struct tape *tape, struct queue *ready, struct node *no
     }
 }
 
-/* What the frame holds but the gradients. */
+/* What the frame holds but the gradients: it goes first, then what the function was given, then what the node saved. */
 static void temporaries_drop(struct tape *tape, int frame, struct value *const *gradients, int count)
 {
     for (int i = frame; i < tape->frame_count && !tape_failed(tape); i++) {
@@ -413,7 +413,6 @@ static void node_run(struct tape *tape, struct queue *ready, struct node *node)
             }
         }
     }
-    /* Temporaries of the backward function went first; then the gradients it was given, then what the node saved. */
     temporaries_drop(tape, frame, gradients_in, node->input_count);
     for (int i = 0; i < node->output_count; i++) {
         value_release(tape, gradients_out[i]);
