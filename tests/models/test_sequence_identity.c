@@ -1,5 +1,5 @@
-/* Requested, allocated and reserved bytes, and the sequence they come from, are the same on meta, on the host and on a
- * GPU where there is one. tests/cuda_emulation/test_emulated_sequence.c asks the same of the emulated GPU. */
+/* Requested, allocated and reserved bytes, and the sequence they come from, are the same on meta and on the host.
+ * test_sequence_on_gpu.c asks the same of a GPU, tests/cuda_emulation/test_emulated_sequence.c of the emulated one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,9 +7,7 @@
 
 #include <cmocka.h>
 
-#include "harness/device/device.h"
 #include "tests/models/sequence_cases.h"
-#include "tests/support/device_use.h"
 
 static struct sequence_case cases[SEQUENCE_CASES_MAXIMUM];
 
@@ -24,28 +22,10 @@ static void the_host_is_asked_for_what_was_predicted(void **state)
     print_message("%d cases\n", count);
 }
 
-/* Of all cases some hundred, evenly: each opens the device anew, and on an H100 all of them took minutes. */
-static void a_gpu_is_asked_for_what_was_predicted(void **state)
-{
-    enum { GPU_CASES = 100 };
-    (void)state;
-    struct status error = {0};
-    struct device_properties properties;
-    struct device *device = device_open_or_skip("cuda:0");
-    assert_int_equal(device->table->properties(device, &properties, &error), STATUS_OK);
-    device_close(device);
-    int count = sequence_cases_make(cases);
-    for (int i = 0; i < count; i += count / GPU_CASES + 1) {
-        sequence_case_check(&cases[i], "cuda:0", properties.target);
-    }
-    print_message("one in %d of %d cases on %s\n", count / GPU_CASES + 1, count, properties.name);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_host_is_asked_for_what_was_predicted),
-        cmocka_unit_test(a_gpu_is_asked_for_what_was_predicted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
