@@ -213,11 +213,11 @@ static void what_opens_a_gpu_is_tested_first_and_alone(void **state)
         {"conformance", "test_conformance", "[ \"$1\" = --table ] && echo 'cuda:0: stand-in. Largest error'"},
         {"conformance", "test_model_gradients", alone},
         {"cuda_emulation", "test_emulated_loads", "echo '[  PASSED  ] 1 test(s).'"},
-        {"models", "test_sequence_identity", alone},
+        {"models", "test_sequence_on_gpu", alone},
         {"replay", "test_device_memory", alone},
     };
     static const char *const order[] = {"ok   conformance/test_model_gradients: ",
-                                        "ok   models/test_sequence_identity: ",
+                                        "ok   models/test_sequence_on_gpu: ",
                                         "ok   replay/test_device_memory: ",
                                         "ok   area/test_it: ",
                                         "ok   cli/test_run_command: ",

@@ -1,5 +1,5 @@
-/* Requested, allocated and reserved bytes, and the sequence they come from, are the same on meta and on a GPU. This is a
- * program of its own, so that a run of minutes on a GPU need not wait for the host (test_sequence_identity.c). */
+/* Requested, allocated and reserved bytes, and the sequence they come from, are the same on meta and on a GPU. This is
+ * a program of its own, so that a run of minutes on a GPU need not wait for the host (test_sequence_identity.c). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
