@@ -1,5 +1,5 @@
 /* Requested, allocated and reserved bytes, and the sequence they come from, are on the emulated GPU what was predicted
- * on meta, for the cases that tests/models/test_sequence_identity.c runs on the host. */
+ * on meta, for a third of the cases that tests/models/test_sequence_identity.c runs on the host. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,14 +11,16 @@
 
 static struct sequence_case cases[SEQUENCE_CASES_MAXIMUM];
 
+/* One case in three, evenly: the emulated GPU takes minutes for all. Neighbours differ in a single field. */
 static void the_gpu_is_asked_for_what_was_predicted(void **state)
 {
+    enum { STEP = 3 };
     (void)state;
     int count = sequence_cases_make(cases);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i += STEP) {
         sequence_case_check(&cases[i], "cuda:0", "sm_75");
     }
-    print_message("%d cases\n", count);
+    print_message("one in %d of %d cases\n", STEP, count);
 }
 
 int main(void)
