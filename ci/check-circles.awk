@@ -8,6 +8,7 @@ BEGIN {
     hub_add("harness/kernels/kernel_host.c", register)
     hub_add("harness/run/case_kind.c", register)
     halves = "one thing in two files, of which either half needs the other"
+    hub_add("harness/case/program.c", halves)
     hub_add("harness/checkpoint/gguf.c", halves)
     hub_add("harness/device/host.c", halves)
     hub_add("harness/hub/hub_repository.c", halves)
