@@ -150,7 +150,7 @@ void adafactor_run(struct tape *tape, bool transformers, int count, struct value
                    struct optimizer_state *states)
 {
     tape->not_run = transformers ? "transformers' Adafactor" : "torch.optim.Adafactor";
-    struct names names = {NULL};
+    struct names names = {0};
     int frame = tape_frame_open(tape);
     for (int i = 0; i < count && !tape_failed(tape); i++) {
         if (parameters[i]->gradient == NULL) {
