@@ -220,7 +220,7 @@ static void layernorm_backward(struct tape *tape, struct node *node, struct valu
     }
     static const char *const labels[] = {"LAYERNORM gradient", "LAYERNORM weight gradient", "LAYERNORM bias gradient"};
     struct value *values[8] = {gradient, input, node->saved[1], node->saved[2], weight};
-    struct value *slopes[3];
+    struct value *slopes[3] = {NULL};
     if (!node_wants(node, 1) && !node_wants(node, 2)) {
         in[0] = values[5] = value_new(tape, input->dtype, &input->shape, labels[0]);
         tape_run(tape, OPCODE_LAYERNORM_BACKWARD_INPUT, NULL, 5, 6, values);
@@ -263,7 +263,7 @@ static void batchnorm_backward(struct tape *tape, struct node *node, struct valu
 {
     struct value *input = node->saved[0], *weight = node->saved[1];
     static const char *const labels[] = {"BATCHNORM gradient", "BATCHNORM weight gradient", "BATCHNORM bias gradient"};
-    struct value *slopes[3];
+    struct value *slopes[3] = {NULL};
     slopes_new(tape, input, weight, labels, slopes);
     struct value *values[] = {out[0], input, weight, node->saved[2], node->saved[3], slopes[0], slopes[1], slopes[2]};
     tape_run(tape, OPCODE_BATCHNORM_BACKWARD, NULL, 5, 8, values);
