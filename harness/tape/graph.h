@@ -300,6 +300,10 @@ struct value *autocast_lower(struct tape *tape, struct value *value);
 void autocast_lower_all(struct tape *tape, struct value **values, int count);
 struct value *autocast_float32(struct tape *tape, struct value *value);
 
+/* A state of zeros that belongs to the parameter and is held for all steps (optimizer_state.c). */
+struct value *optimizer_state_new(struct tape *tape, const struct value *parameter, enum dtype dtype,
+                                  const struct shape *shape, const char *label);
+
 /* -- Adafactor (optimizer_adafactor.c): transformers' or torch's. transformers' makes its states as it goes. */
 void adafactor_state_make(struct tape *tape, bool transformers, const struct value *parameter,
                           struct optimizer_state *state);

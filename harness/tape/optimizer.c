@@ -8,14 +8,6 @@
 
 #include <math.h>
 
-static struct value *state_new(struct tape *tape, struct value *like, const char *label)
-{
-    struct value *state = value_new_in(tape, CATEGORY_OPTIMIZER, like->dtype, &like->shape, label);
-    value_belongs(tape, state, like);
-    tape_fill(tape, state, 0.0);
-    return tape_hold(tape, state);
-}
-
 static void state_make(struct tape *tape, const struct optimizer_settings *settings, struct value *parameter,
                        struct optimizer_state *state)
 {
@@ -32,13 +24,10 @@ static void state_make(struct tape *tape, const struct optimizer_settings *setti
     }
     if (settings->form == OPTIMIZER_FORM_FUSED) {
         struct shape scalar = {0};
-        struct value *step = value_new_in(tape, CATEGORY_OPTIMIZER, DTYPE_FLOAT32, &scalar, "step");
-        value_belongs(tape, step, parameter);
-        tape_fill(tape, step, 0.0);
-        state->step = tape_hold(tape, step);
+        state->step = optimizer_state_new(tape, parameter, DTYPE_FLOAT32, &scalar, "step");
     }
-    state->first = state_new(tape, parameter, "exp_avg");
-    state->second = state_new(tape, parameter, "exp_avg_sq");
+    state->first = optimizer_state_new(tape, parameter, parameter->dtype, &parameter->shape, "exp_avg");
+    state->second = optimizer_state_new(tape, parameter, parameter->dtype, &parameter->shape, "exp_avg_sq");
 }
 
 /* Runs opcode over what is read, then found if there is a gradient scaler, then what is updated. */
@@ -171,7 +160,7 @@ static void sgd_run(struct tape *tape, const struct optimizer_settings *settings
     }
     if (state->first == NULL) {
         /* torch.clone(grad).detach(): the buffer starts as the gradient; here it is 0 * momentum + gradient. */
-        state->first = state_new(tape, parameter, "momentum_buffer");
+        state->first = optimizer_state_new(tape, parameter, parameter->dtype, &parameter->shape, "momentum_buffer");
     }
     struct operation_attributes attributes = attributes_f(settings->learning_rate, settings->momentum);
     struct value *updated[] = {parameter, state->first};

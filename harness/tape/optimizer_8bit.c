@@ -5,15 +5,6 @@
 
 enum { ELEMENTS_8BIT_MINIMUM = 4096, CODE_BLOCK = 256, MAP_CODES = 256 };
 
-static struct value *state_new(struct tape *tape, const struct value *parameter, enum dtype dtype,
-                               const struct shape *shape, const char *label)
-{
-    struct value *state = value_new_in(tape, CATEGORY_OPTIMIZER, dtype, shape, label);
-    value_belongs(tape, state, parameter);
-    tape_fill(tape, state, 0.0);
-    return tape_hold(tape, state);
-}
-
 static void maps_make(struct tape *tape)
 {
     static const char *const labels[] = {"map of first moments", "map of second moments"};
@@ -30,16 +21,16 @@ void adam_8bit_state_make(struct tape *tape, const struct value *parameter, stru
 {
     int64_t elements = value_count(parameter);
     if (elements < ELEMENTS_8BIT_MINIMUM) {
-        state->first = state_new(tape, parameter, DTYPE_FLOAT32, &parameter->shape, "exp_avg");
-        state->second = state_new(tape, parameter, DTYPE_FLOAT32, &parameter->shape, "exp_avg_sq");
+        state->first = optimizer_state_new(tape, parameter, DTYPE_FLOAT32, &parameter->shape, "exp_avg");
+        state->second = optimizer_state_new(tape, parameter, DTYPE_FLOAT32, &parameter->shape, "exp_avg_sq");
         return;
     }
     maps_make(tape);
     struct shape blocks = {.rank = 1, .size = {(elements + CODE_BLOCK - 1) / CODE_BLOCK}};
-    state->first = state_new(tape, parameter, DTYPE_UINT8, &parameter->shape, "exp_avg codes");
-    state->second = state_new(tape, parameter, DTYPE_UINT8, &parameter->shape, "exp_avg_sq codes");
-    state->first_scales = state_new(tape, parameter, DTYPE_FLOAT32, &blocks, "exp_avg scales");
-    state->second_scales = state_new(tape, parameter, DTYPE_FLOAT32, &blocks, "exp_avg_sq scales");
+    state->first = optimizer_state_new(tape, parameter, DTYPE_UINT8, &parameter->shape, "exp_avg codes");
+    state->second = optimizer_state_new(tape, parameter, DTYPE_UINT8, &parameter->shape, "exp_avg_sq codes");
+    state->first_scales = optimizer_state_new(tape, parameter, DTYPE_FLOAT32, &blocks, "exp_avg scales");
+    state->second_scales = optimizer_state_new(tape, parameter, DTYPE_FLOAT32, &blocks, "exp_avg_sq scales");
 }
 
 void adam_8bit_run(struct tape *tape, const struct operation_attributes *attributes, struct value *parameter,

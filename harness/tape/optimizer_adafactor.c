@@ -24,27 +24,18 @@ static struct shape without(const struct shape *shape, int from_end, bool keeps)
     return made;
 }
 
-static struct value *state_new(struct tape *tape, const struct value *parameter, enum dtype dtype,
-                               const struct shape *shape, const char *label)
-{
-    struct value *state = value_new_in(tape, CATEGORY_OPTIMIZER, dtype, shape, label);
-    value_belongs(tape, state, parameter);
-    tape_fill(tape, state, 0.0);
-    return tape_hold(tape, state);
-}
-
 void adafactor_state_make(struct tape *tape, bool transformers, const struct value *parameter,
                           struct optimizer_state *state)
 {
     enum dtype dtype = transformers ? DTYPE_FLOAT32 : parameter->gradient->dtype;
     const struct shape *shape = &parameter->gradient->shape;
     if (shape->rank < 2) {
-        state->first = state_new(tape, parameter, dtype, shape, transformers ? "exp_avg_sq" : "variance");
+        state->first = optimizer_state_new(tape, parameter, dtype, shape, transformers ? "exp_avg_sq" : "variance");
         return;
     }
     struct shape rows = without(shape, 0, !transformers), columns = without(shape, 1, !transformers);
-    state->first = state_new(tape, parameter, dtype, &rows, transformers ? "exp_avg_sq_row" : "row_var");
-    state->second = state_new(tape, parameter, dtype, &columns, transformers ? "exp_avg_sq_col" : "col_var");
+    state->first = optimizer_state_new(tape, parameter, dtype, &rows, transformers ? "exp_avg_sq_row" : "row_var");
+    state->second = optimizer_state_new(tape, parameter, dtype, &columns, transformers ? "exp_avg_sq_col" : "col_var");
 }
 
 /* Names that live from one parameter to the next. */
