@@ -222,32 +222,30 @@ static void gpt_neo_is_pytorchs(void **state)
     }
 }
 
-/* One projection, whose parts are unbound. */
-static void a_timm_vit_is_pytorchs(void **state)
+static void images_check(const char *model)
 {
-    (void)state;
     static const enum precision precisions[] = {PRECISION_FLOAT32, PRECISION_BFLOAT16, PRECISION_AMP_BFLOAT16};
     for (int i = 0; i < 3; i++) {
         struct workload workload = workload_default(MODE_INFER);
         workload.batch = 2;
         workload.seq = 0;
         workload.precision = precisions[i];
-        workload_check_from("tiny-timm-vit", &workload, "", STAGE_FORWARD);
+        workload_check_from(model, &workload, "", STAGE_FORWARD);
     }
+}
+
+/* One projection, whose parts are unbound. */
+static void a_timm_vit_is_pytorchs(void **state)
+{
+    (void)state;
+    images_check("tiny-timm-vit");
 }
 
 /* Squeeze-and-excitation, and a ReLU at the end of a block that is not in place. */
 static void a_regnet_is_pytorchs(void **state)
 {
     (void)state;
-    static const enum precision precisions[] = {PRECISION_FLOAT32, PRECISION_BFLOAT16, PRECISION_AMP_BFLOAT16};
-    for (int i = 0; i < 3; i++) {
-        struct workload workload = workload_default(MODE_INFER);
-        workload.batch = 2;
-        workload.seq = 0;
-        workload.precision = precisions[i];
-        workload_check_from("tiny-regnet", &workload, "", STAGE_FORWARD);
-    }
+    images_check("tiny-regnet");
 }
 
 /* No log-sum-exp, since no gradient is wanted; position ids made of two tensors, and the question whether rows are
