@@ -129,7 +129,8 @@
  *                            other >= the size it steps over; leading strides any.
  *                            out = f[0] * a b + f[1] * out + bias; out unread if f[1] = 0. i[0] = 1: a device may
  *                            round float32 factors to TF32 (10 bits of mantissa); 0: it must not. A GPU may round a
- *                            16-bit product before it adds f[1] * out, or the bias of a batch
+ *                            16-bit product before it adds f[1] * out, or the bias of a batch or of an out whose
+ *                            columns are dense, as PyTorch does
  * GROUPED_MATMUL a [n, k], b [groups, k, m], ends i32 dense [groups] -> out dense [n, m]; the rows up to the end of a
  *                            group, and behind that of the last one, times its matrix; those behind all groups are
  *                            zero.

@@ -180,16 +180,21 @@ static bool trial_has_bias(const struct trial *trial)
     return call->input_count > 2 && call->tensors[2].dtype != DTYPE_BOOL;
 }
 
+/* A bias that cublasLt does not add: of a batch, or of an output whose rows are not dense, along which it would run. */
+static bool trial_lays_bias(const struct trial *trial)
+{
+    const struct tensor *out = &trial->call.tensors[trial->call.input_count];
+    return trial_has_bias(trial) && (out->rank > 2 || out->stride[out->rank - 1] != 1);
+}
+
 /* A product that cuBLAS adds to what the output holds: a bias that was laid there, or the output before. PyTorch's
  * convolution rounds both too, because it adds the bias to what cuDNN has stored. */
 static bool trial_adds_product(const struct trial *trial)
 {
     const struct operation_call *call = &trial->call;
     bool library = trial->site != NULL && trial->site->adds_stored_products;
-    bool batched = call->tensor_count > 0 && call->tensors[call->input_count].rank > 2;
-    return library &&
-           ((call->opcode == OPCODE_CONVOLUTION && trial_has_bias(trial)) ||
-            (call->opcode == OPCODE_MATMUL && (call->attributes.f[1] != 0.0 || (batched && trial_has_bias(trial)))));
+    return library && ((call->opcode == OPCODE_CONVOLUTION && trial_has_bias(trial)) ||
+                       (call->opcode == OPCODE_MATMUL && (call->attributes.f[1] != 0.0 || trial_lays_bias(trial))));
 }
 
 /* The step of the stored product is allowed besides that of the result. */
