@@ -26,7 +26,8 @@
     X(PROGRAM_HF_TRAINER, "hf-trainer")                                                                                \
     X(PROGRAM_ACCELERATE, "accelerate")                                                                                \
     X(PROGRAM_LIGHTNING, "lightning")                                                                                  \
-    X(PROGRAM_PEFT_SCRIPT, "peft-script")
+    X(PROGRAM_PEFT_SCRIPT, "peft-script")                                                                              \
+    X(PROGRAM_TRL_SFT, "trl-sft")
 
 #define PRECISION_TABLE(X)                                                                                             \
     X(PRECISION_FLOAT32, "float32")                                                                                    \
@@ -110,6 +111,13 @@
 #define OUTPUTS_TABLE(X)                                                                                               \
     X(OUTPUTS_DROPPED, "dropped")                                                                                      \
     X(OUTPUTS_KEPT, "kept")
+
+/* What is computed of the logits of a training step beside its loss, to be logged: how many tokens were predicted, and
+ * before that the entropy of each (models/workload/token_metrics.h). */
+#define METRICS_TABLE(X)                                                                                               \
+    X(METRICS_NONE, "none")                                                                                            \
+    X(METRICS_ACCURACY, "accuracy")                                                                                    \
+    X(METRICS_ENTROPY_ACCURACY, "entropy-accuracy")
 
 /* How the batch is found, from the one of the case on: by accelerate's rule up to 1.8, that since 1.9, or bisection
  * (batch_search.h). */
@@ -230,6 +238,9 @@
       "float32-outputs", HAS_OPTION, "float32-outputs", NULL,                                                          \
       "what a pass returns is copied to float32, as accelerate does (autocast)",                                       \
       .refusal = "has no plain forward pass; leave it out, or write", .remedy = "write --precision amp-bfloat16")      \
+    X(METRICS, metrics, NAME, UNUSUAL, METRICS_NONE, IN_TRAIN, traits.writes_text, "metrics-%", HAS_OPTION, "metrics", \
+      "W", "none (default), accuracy, entropy-accuracy: of the logits, as TRL logs them (train)", .usual_is_no = true, \
+      .refusal = "has no logits of a training step; leave it out, or write")                                           \
     /* Products and convolutions may round float32 factors to TF32; changes no byte. */                                \
     X(TF32, tf32, SWITCH, SINCE, false, IN_PASS, workload->precision == PRECISION_FLOAT32, "tf32", HAS_OPTION, "tf32", \
       NULL, "GPUs may round float32 factors to TF32 (default: false)")                                                 \

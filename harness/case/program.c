@@ -77,6 +77,26 @@ static const struct program_row rows[] = {
                          CACHES, KEEPS_OUTPUTS,
                          DEFAULTS(FIELD_ZERO_GRAD, "after-step", "peft, examples: optimizer.zero_grad() at the end")},
         },
+    [PROGRAM_TRL_SFT] =
+        {
+            .what = "TRL's SFTTrainer, releases 0.22 to 1.2; from 1.7 on its loss comes in chunks",
+            .modes = IN_TRAIN,
+            .settings =
+                {DEFAULTS(FIELD_OPTIMIZER, "adamw-fused",
+                          "transformers 5.23, training_args.py: optim = adamw_torch_fused"),
+                 DEFAULTS(FIELD_CHECKPOINTING, "true",
+                          "trl 1.0, trainer/base_config.py: gradient_checkpointing = True"),
+                 FIXES(FIELD_USE_CACHE, "false",
+                       "trl 1.0, sft_trainer.py, compute_loss: inputs[\"use_cache\"] = False"),
+                 FIXES(FIELD_OUTPUTS, "dropped", "trl 1.0, sft_trainer.py: compute_loss returns the loss alone"),
+                 FIXES(FIELD_ZERO_GRAD, "after-step",
+                       "transformers 5.23, trainer.py, _run_epoch: model.zero_grad() after the step"),
+                 FIXES(FIELD_ZERO_GRAD_TO, "none", "torch 2.11, Module.zero_grad: set_to_none = True"),
+                 DEFAULTS(FIELD_CLIP_GRAD, "foreach", "transformers 5.23, training_args.py: max_grad_norm = 1.0"),
+                 FLOAT32_OUTPUTS,
+                 DEFAULTS(FIELD_METRICS, "entropy-accuracy",
+                          "trl 1.0, sft_trainer.py, compute_loss: entropy_from_logits, argmax")},
+        },
 };
 
 _Static_assert(sizeof rows / sizeof rows[0] == PROGRAM_COUNT, "every program has a row");

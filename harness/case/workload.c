@@ -335,6 +335,13 @@ static enum status_code result_check(const struct workload *workload, struct sta
     if (trains && workload->logits == LOGITS_LAST) {
         return status_set(error, STATUS_INVALID, "logits last: the loss of training is taken over all; write all");
     }
+    if (workload->metrics != METRICS_NONE && workload->loss == LOSS_FUSED) {
+        return status_set(error, STATUS_INVALID,
+                          "%s: the gradient of the fused loss takes the place of the logits, of which nothing can be "
+                          "computed then; write none, or %s",
+                          workload_value_words(error, FIELD_METRICS, metrics_name(workload->metrics)).text,
+                          workload_value_words(error, FIELD_LOSS, "composed").text);
+    }
     return STATUS_OK;
 }
 

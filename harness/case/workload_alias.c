@@ -86,6 +86,8 @@ static const struct {
     {FIELD_PROGRAM, "transformers-trainer", "hf-trainer"},
     {FIELD_PROGRAM, "pytorch-lightning", "lightning"},
     {FIELD_PROGRAM, "peft", "peft-script"},
+    {FIELD_PROGRAM, "trl", "trl-sft"},
+    {FIELD_PROGRAM, "sfttrainer", "trl-sft"},
     {FIELD_HEAD, "causal-lm", "lm"},
     {FIELD_HEAD, "none", "bare"},
 };
@@ -95,8 +97,6 @@ static const struct {
     enum case_field field;
     const char *word, *remedy;
 } refused[] = {
-    {FIELD_PROGRAM, "trl-sft", "its loss in chunks and its entropies are not modelled; hf-trainer is the closest"},
-    {FIELD_PROGRAM, "trl", "its loss in chunks and its entropies are not modelled; hf-trainer is the closest"},
     {FIELD_PROGRAM, "torchtune", "its models and its loss in chunks are not modelled; lean-loop is the closest"},
     {FIELD_PROGRAM, "litgpt", "its models and its loss in chunks are not modelled; lean-loop is the closest"},
     {FIELD_PROGRAM, "torchtitan", "its models and its loss in float32 are not modelled; lean-loop is the closest"},

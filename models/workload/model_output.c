@@ -48,7 +48,8 @@ struct value *model_output_make(struct forward *forward, struct model_output *be
     *output = (struct model_output){.beside.replaced = &before->beside};
     int frame = tape_frame_open(tape);
     bool kept = forward->workload->outputs == OUTPUTS_KEPT, converts = forward_converts_output(forward);
-    forward->outputs = kept || converts ? &output->beside : NULL;
+    bool measures = forward->workload->metrics != METRICS_NONE;
+    forward->outputs = kept || converts || measures ? &output->beside : NULL;
     cache_begin(forward, output);
     autocast_begin(forward);
     struct value *result = module_output(forward, forward->config->family->forward(forward));

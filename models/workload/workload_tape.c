@@ -9,6 +9,7 @@
 #include "models/forward/prepare_kbit.h"
 #include "models/skeleton/quantization.h"
 #include "models/workload/generate.h"
+#include "models/workload/token_metrics.h"
 #include "models/workload/workload_build.h"
 #include "models/workload/workload_fit.h"
 
@@ -106,13 +107,16 @@ static struct value *model_run(struct build *build)
 {
     struct tape *tape = build->forward.tape;
     struct model_output output;
+    struct token_metrics metrics;
     struct value *result = model_output_make(&build->forward, &build->output, &output);
+    token_metrics_make(&build->forward, token_metrics_logits(&build->forward, &output.beside), &metrics);
     if (build->forward.workload->outputs == OUTPUTS_KEPT) {
         model_output_drop(tape, &build->output);
         build->output = output;
     } else {
         model_output_drop(tape, &output);
     }
+    token_metrics_drop(tape, &metrics);
     return result;
 }
 

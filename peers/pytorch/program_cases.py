@@ -89,6 +89,9 @@ def other_cases():
                        outputs="dropped"))
     out.append(case_of("peft-script", "qwen2.5-0.5b", "float32", 4, 512, lora_rank=8))
     out.append(case_of("trl-sft", "qwen2.5-0.5b", "amp-bfloat16", 4, 512))
+    out.append(case_of("trl-sft", "qwen2.5-0.5b", "amp-bfloat16", 4, 512, checkpointing=True))
+    out.append(case_of("trl-sft", "gpt2", "float32", 8, 512))
+    out.append(case_of("trl-sft", "llama-3.2-1b", "bfloat16", 4, 512, checkpointing=True))
     return out
 
 
@@ -117,4 +120,7 @@ def tiny_cases():
     out.append(case_of("plain-loop", "tiny/gpt2", "float32", 2, 8, clip_grad="default", loss_item=True))
     out.append(case_of("hf-trainer", "tiny/gpt2", "float32", 2, 8, mask=True, checkpointing=True))
     out.append(case_of("peft-script", "tiny/llama-gqa", "float32", 2, 8, lora_rank=2))
+    for model in ("tiny/gpt2", "tiny/llama-gqa"):
+        out.append(case_of("trl-sft", model, "amp-bfloat16", 2, 8, checkpointing=True))
+        out.append(case_of("trl-sft", model, "amp-bfloat16", 10, 30))  # three chunks of entropies
     return out

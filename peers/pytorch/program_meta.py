@@ -52,6 +52,7 @@ class ProgramValues(TorchDispatchMode):
 
 
 REAL_AUTOCAST = torch.autocast
+DEVICES = ("meta", "cuda")  # a checkpoint asks for cuda's, because meta tensors name no device for it
 
 
 class MetaAutocast(contextlib.ContextDecorator):
@@ -90,13 +91,16 @@ def programs_patched():
         return ["cuda", "meta"]
 
     def is_enabled(device_type=None):
-        return CudaAutocast.active is not None if device_type == "meta" else enabled(device_type or "cuda")
+        return CudaAutocast.active is not None if device_type in DEVICES else enabled(device_type or "cuda")
 
     def dtype_of(device_type):
-        return CudaAutocast.active.dtype if device_type == "meta" else dtype(device_type)
+        if device_type in DEVICES:
+            return CudaAutocast.active.dtype if CudaAutocast.active is not None else torch.float16
+        return dtype(device_type)
 
     enabled, dtype = torch.is_autocast_enabled, torch.get_autocast_dtype
     changes = [(torch, "autocast", autocast), (torch.amp, "autocast", autocast),
+               (torch.amp, "is_autocast_available", lambda device_type: True),
                (torch, "is_autocast_enabled", is_enabled), (torch, "get_autocast_dtype", dtype_of),
                (transformers.training_args, "is_torch_bf16_gpu_available", lambda: True),
                (optimizer, "_get_foreach_kernels_supported_devices", supported),

@@ -72,6 +72,24 @@ static void a_name_stands_for_the_habits_of_its_documentation(void **state)
     assert_int_equal(trainer.outputs, OUTPUTS_DROPPED);
     assert_false(trainer.use_cache);
     assert_int_equal(trainer.clip_grad, CLIP_GRAD_FOREACH);
+    struct workload tuner = applied(PROGRAM_TRL_SFT, MODE_TRAIN);
+    assert_int_equal(tuner.metrics, METRICS_ENTROPY_ACCURACY);
+    assert_true(tuner.checkpointing && !tuner.use_cache);
+}
+
+/* The gradient of a fused loss takes the place of what the metrics are of. */
+static void metrics_of_logits_that_are_gone_are_refused(void **state)
+{
+    (void)state;
+    struct workload tuner = applied(PROGRAM_TRL_SFT, MODE_TRAIN);
+    struct status error = {0};
+    tuner.loss = LOSS_FUSED;
+    assert_int_equal(workload_check(&tuner, &error), STATUS_INVALID);
+    assert_string_equal(STATUS_SAID(&error),
+                        "metrics: entropy-accuracy: the gradient of the fused loss takes the place of the logits, of "
+                        "which nothing can be computed then; write none, or loss: composed");
+    tuner.metrics = METRICS_NONE;
+    assert_int_equal(workload_check(&tuner, &error), STATUS_OK);
 }
 
 static void what_a_program_fixes_cannot_be_told_otherwise(void **state)
@@ -142,7 +160,7 @@ static void the_default_is_named(void **state)
 static void programs_that_are_not_modelled_are_refused_with_the_closest(void **state)
 {
     (void)state;
-    static const char *const words[] = {"trl-sft", "torchtune", "litgpt", "torchtitan"};
+    static const char *const words[] = {"torchtune", "litgpt", "torchtitan"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         struct workload workload = workload_default(MODE_TRAIN);
         struct status error = {0};
@@ -158,6 +176,7 @@ int main(void)
         cmocka_unit_test(every_program_has_a_row_whose_values_can_be_read),
         cmocka_unit_test(the_default_is_the_loop_without_habits),
         cmocka_unit_test(a_name_stands_for_the_habits_of_its_documentation),
+        cmocka_unit_test(metrics_of_logits_that_are_gone_are_refused),
         cmocka_unit_test(what_a_program_fixes_cannot_be_told_otherwise),
         cmocka_unit_test(what_is_named_wins_in_suites_and_options),
         cmocka_unit_test(the_default_is_named),
