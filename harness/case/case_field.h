@@ -87,6 +87,18 @@
     X(CLIP_GRAD_FOREACH, "foreach")                                                                                    \
     X(CLIP_GRAD_SINGLE, "single")
 
+/* torch.amp.GradScaler, of float16 under autocast: not used; used; or, which is no habit of PyTorch's, a scale and a flag
+ * that stay, by which assay's own training survives float16. */
+#define GRAD_SCALER_TABLE(X)                                                                                           \
+    X(GRAD_SCALER_LEAN, "lean")                                                                                        \
+    X(GRAD_SCALER_NONE, "none")                                                                                        \
+    X(GRAD_SCALER_TORCH, "torch")
+
+/* What the backward pass of an accumulated batch begins with: its loss by the number of batches, or the loss. */
+#define ACCUMULATED_LOSS_TABLE(X)                                                                                      \
+    X(ACCUMULATED_LOSS_DIVIDED, "divided")                                                                             \
+    X(ACCUMULATED_LOSS_WHOLE, "whole")
+
 /* Where the program calls optimizer.zero_grad(). */
 #define ZERO_GRAD_TABLE(X)                                                                                             \
     X(ZERO_GRAD_AFTER_STEP, "after-step")                                                                              \
@@ -210,6 +222,10 @@
     X(ACCUMULATE, accumulate, COUNT, NULLABLE, 1, IN_TRAIN, true, "accumulate%", HAS_OPTION, "accumulate", "N",        \
       "micro-batches for each step of the optimizer (train; default: 1)", .lowest = 1, .usual_is_no = true,            \
       .refusal = "takes no optimizer step; write 1, or")                                                               \
+    X(ACCUMULATED_LOSS, accumulated_loss, NAME, UNUSUAL, ACCUMULATED_LOSS_DIVIDED, IN_TRAIN, workload->accumulate > 1, \
+      "accumulated-loss-%", HAS_OPTION, "accumulated-loss", "W",                                                       \
+      "divided (default) by the number of micro-batches, or whole (train)",                                            \
+      .refusal = "has no loss; leave it out, or write", .remedy = "write --accumulate 2 or more")                      \
     X(ZERO_GRAD, zero_grad, NAME, UNUSUAL, ZERO_GRAD_AFTER_STEP, IN_TRAIN, true, "zero-grad-%", HAS_OPTION,            \
       "zero-grad", "W", "after-step (default), before-forward, before-backward (train)", .usual_is_no = true,          \
       .refusal = "has no gradients; leave it out, or write")                                                           \
@@ -223,6 +239,10 @@
     X(CLIP_GRAD, clip_grad, NAME, UNUSUAL, CLIP_GRAD_NONE, IN_TRAIN, true, "clip-grad-%", HAS_OPTION, "clip-grad",     \
       "W", "none (default), foreach or single: a form of clip_grad_norm_ (train)", .usual_is_no = true,                \
       .refusal = "has no gradients; leave it out, or write")                                                           \
+    X(GRAD_SCALER, grad_scaler, NAME, UNUSUAL, GRAD_SCALER_LEAN, IN_TRAIN,                                             \
+      workload->precision == PRECISION_AMP_FLOAT16, "grad-scaler-%", HAS_OPTION, "grad-scaler", "W",                   \
+      "of amp-float16: lean (default), none or torch, which is torch.amp.GradScaler",                                  \
+      .refusal = "has no gradients; leave it out, or write", .remedy = "write --precision amp-float16")                \
     X(LOGITS, logits, NAME, NULLABLE, mode == MODE_GENERATE ? LOGITS_LAST : LOGITS_ALL, IN_PASS,                       \
       !traits.is_image && workload->head != HEAD_BARE, "logits-%", HAS_OPTION, "logits", "all|last",                   \
       "rows of the head that are computed (default: all; generate: last)", .label = "%", .usual_is_no = true)          \

@@ -19,12 +19,15 @@ static const char foreach_source[] = "torch 2.11, optim/optimizer.py, _default_t
 static const char cache_source[] = "transformers 5.23, configurations of decoders: use_cache = True";
 static const char named_source[] = "outputs = model(**batch); loss = outputs.loss";
 static const char accelerate_source[] = "accelerate 1.15, Accelerator.prepare_model: convert_outputs_to_fp32";
+static const char scaler_source[] = "torch 2.11, docs, amp examples; accelerate, Lightning: torch.amp.GradScaler";
 
 #define ADAMW_FOREACH DEFAULTS(FIELD_OPTIMIZER, "adamw-foreach", foreach_source)
 #define CACHES        DEFAULTS(FIELD_USE_CACHE, "true", cache_source)
 /* Under autocast; of another precision it says nothing. */
 #define FLOAT32_OUTPUTS DEFAULTS(FIELD_FLOAT32_OUTPUTS, "true", accelerate_source)
-#define KEEPS_OUTPUTS   DEFAULTS(FIELD_OUTPUTS, "kept", named_source)
+/* In amp-float16; of another precision it says nothing. */
+#define SCALES_LOSS   DEFAULTS(FIELD_GRAD_SCALER, "torch", scaler_source)
+#define KEEPS_OUTPUTS DEFAULTS(FIELD_OUTPUTS, "kept", named_source)
 
 static const struct program_row rows[] = {
     [PROGRAM_LEAN_LOOP] = {.what = "a loop that keeps nothing from one pass to the next", .modes = IN_ALL},
@@ -32,7 +35,7 @@ static const struct program_row rows[] = {
         {
             .what = "the loop of the documentation of transformers and PyTorch: outputs = model(**batch)",
             .modes = IN_INFER | IN_TRAIN,
-            .settings = {ADAMW_FOREACH, CACHES, KEEPS_OUTPUTS,
+            .settings = {SCALES_LOSS, ADAMW_FOREACH, CACHES, KEEPS_OUTPUTS,
                          DEFAULTS(FIELD_ZERO_GRAD, "after-step",
                                   "transformers, docs: optimizer.zero_grad() at the end")},
         },
@@ -40,7 +43,8 @@ static const struct program_row rows[] = {
         {
             .what = "transformers' Trainer, releases 5",
             .modes = IN_TRAIN,
-            .settings = {DEFAULTS(FIELD_OPTIMIZER, "adamw-fused",
+            .settings = {SCALES_LOSS,
+                         DEFAULTS(FIELD_OPTIMIZER, "adamw-fused",
                                   "transformers 5.23, training_args.py: optim = adamw_torch_fused"),
                          DEFAULTS(FIELD_USE_CACHE, "false", "transformers 5.23, training_args.py: use_cache = False"),
                          FIXES(FIELD_OUTPUTS, "dropped",
@@ -56,7 +60,7 @@ static const struct program_row rows[] = {
         {
             .what = "the loop of accelerate's documentation: prepare, accelerator.backward",
             .modes = IN_TRAIN,
-            .settings = {ADAMW_FOREACH, CACHES, KEEPS_OUTPUTS,
+            .settings = {SCALES_LOSS, ADAMW_FOREACH, CACHES, KEEPS_OUTPUTS,
                          DEFAULTS(FIELD_ZERO_GRAD, "after-step", "accelerate, docs: optimizer.zero_grad() at the end"),
                          FLOAT32_OUTPUTS},
         },
@@ -64,7 +68,7 @@ static const struct program_row rows[] = {
         {
             .what = "Lightning's Trainer around a module that returns outputs.loss",
             .modes = IN_TRAIN,
-            .settings = {ADAMW_FOREACH, CACHES,
+            .settings = {SCALES_LOSS, ADAMW_FOREACH, CACHES,
                          FIXES(FIELD_OUTPUTS, "dropped", "lightning 2.6: the names of training_step end with it"),
                          FIXES(FIELD_ZERO_GRAD, "before-backward",
                                "lightning 2.6, loops/optimization/automatic.py, Closure.closure")},
@@ -73,8 +77,8 @@ static const struct program_row rows[] = {
         {
             .what = "the loop of PEFT's documentation around get_peft_model",
             .modes = IN_TRAIN,
-            .settings = {DEFAULTS(FIELD_LORA_RANK, "8", "peft 0.21, tuners/lora/config.py: r = 8"), ADAMW_FOREACH,
-                         CACHES, KEEPS_OUTPUTS,
+            .settings = {SCALES_LOSS, DEFAULTS(FIELD_LORA_RANK, "8", "peft 0.21, tuners/lora/config.py: r = 8"),
+                         ADAMW_FOREACH, CACHES, KEEPS_OUTPUTS,
                          DEFAULTS(FIELD_ZERO_GRAD, "after-step", "peft, examples: optimizer.zero_grad() at the end")},
         },
     [PROGRAM_TRL_SFT] =

@@ -220,6 +220,11 @@ bool workload_is_autocast(const struct workload *workload)
     return workload->precision == PRECISION_AMP_FLOAT16 || workload->precision == PRECISION_AMP_BFLOAT16;
 }
 
+bool workload_is_scaled(const struct workload *workload)
+{
+    return workload->precision == PRECISION_AMP_FLOAT16 && workload->grad_scaler != GRAD_SCALER_NONE;
+}
+
 bool workload_is_bitsandbytes(const struct workload *workload)
 {
     return (workload->precision == PRECISION_INT8 || workload->precision == PRECISION_INT4) &&
@@ -287,17 +292,18 @@ static enum status_code cache_check(const struct workload *workload, struct stat
 /* A gradient that goes as soon as its parameter has stepped is neither added to, clipped, nor unscaled. */
 static enum status_code hook_check(const struct workload *workload, struct status *error)
 {
-    const char *what = workload->accumulate > 1                       ? "to be added to"
-                       : workload->clip_grad != CLIP_GRAD_NONE        ? "for the norm of all that clips them"
-                       : workload->precision == PRECISION_AMP_FLOAT16 ? "for the gradient scaler to look at"
-                                                                      : NULL;
+    const char *what = workload->accumulate > 1                ? "to be added to"
+                       : workload->clip_grad != CLIP_GRAD_NONE ? "for the norm of all that clips them"
+                       : workload_is_scaled(workload)          ? "for the gradient scaler to look at"
+                                                               : NULL;
     if (!workload->optimizer_in_backward || what == NULL) {
         return STATUS_OK;
     }
     return status_set(error, STATUS_INVALID,
                       "%s: gradients go as soon as their parameters have stepped and are not there %s; write false, or "
-                      "leave out accumulate, clip_grad and amp-float16",
-                      workload_key_words(error, FIELD_OPTIMIZER_IN_BACKWARD).text, what);
+                      "leave out accumulate and clip_grad, and in amp-float16 write %s",
+                      workload_key_words(error, FIELD_OPTIMIZER_IN_BACKWARD).text, what,
+                      workload_value_words(error, FIELD_GRAD_SCALER, "none").text);
 }
 
 /* What is done besides one pass on one device. */

@@ -75,6 +75,9 @@ enum status_code workload_set(struct workload *workload, const char *key, const 
 /* Whether the model runs under autocast. */
 bool workload_is_autocast(const struct workload *workload);
 
+/* Whether a gradient scaler multiplies the loss. */
+bool workload_is_scaled(const struct workload *workload);
+
 /* Whether weights are stored as bitsandbytes stores them: int8 or int4, and projections alone. */
 bool workload_is_bitsandbytes(const struct workload *workload);
 

@@ -411,8 +411,30 @@ struct optimizer_state {
 void tape_optimizer_step(struct tape *tape, const struct optimizer_settings *settings, int64_t number, int count,
                          struct value *const *parameters, struct optimizer_state *states, struct value *found);
 
-/* gradient *= factor for all parameters; found = 1 if any is not finite. */
-void tape_unscale(struct tape *tape, int count, struct value *const *parameters, double factor, struct value *found);
+/* -- gradient scaler (grad_scaler.c): torch.amp.GradScaler, or the lean one */
+struct loss_scaler {
+    bool is_torchs;
+    struct value *scale, *growth_tracker; /* NULL until the first loss is scaled; the lean one has no tracker */
+    struct value *found;                  /* a float32 scalar: 1 if a gradient is not finite. torch's: from
+                                           * tape_scaler_unscale to tape_scaler_update */
+};
+
+/* Before the first step: the lean one's scalars. torch's are made by the first tape_scaler_scale. */
+void tape_scaler_begin(struct tape *tape, struct loss_scaler *scaler);
+/* scaler.scale(loss) */
+struct value *tape_scaler_scale(struct tape *tape, struct loss_scaler *scaler, struct value *loss);
+/* scaler.unscale_(optimizer) over the gradients of count parameters, or, where the optimizer unscales by itself, the
+ * search for what is not finite. Then scaler->found is there. */
+void tape_scaler_unscale(struct tape *tape, struct loss_scaler *scaler, int count, struct value *const *parameters,
+                         bool optimizer_unscales);
+/* What torch's scaler.step() gives to an optimizer that unscales by itself, for one step. */
+struct scaler_loan {
+    struct value *found, *scale;
+};
+struct scaler_loan tape_scaler_lend(struct tape *tape, const struct loss_scaler *scaler, bool is_unscaled);
+void tape_scaler_take_back(struct tape *tape, struct scaler_loan loan);
+/* scaler.update() */
+void tape_scaler_update(struct tape *tape, struct loss_scaler *scaler);
 
 /* torch.nn.utils.clip_grad_norm_ over the gradients of these parameters (clip.c). */
 void tape_clip_gradients(struct tape *tape, int count, struct value *const *parameters, double max_norm, bool foreach);

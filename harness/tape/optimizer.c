@@ -197,14 +197,3 @@ void tape_optimizer_step(struct tape *tape, const struct optimizer_settings *set
         foreach_run(tape, settings, number, count, parameters, states, found);
     }
 }
-
-void tape_unscale(struct tape *tape, int count, struct value *const *parameters, double factor, struct value *found)
-{
-    for (int i = 0; i < count && !tape_failed(tape); i++) {
-        if (parameters[i]->gradient != NULL) {
-            struct operation_attributes attributes = attributes_f(factor, 0.0);
-            struct value *values[] = {parameters[i]->gradient, found};
-            tape_run(tape, OPCODE_UNSCALE, &attributes, 0, 2, values);
-        }
-    }
-}

@@ -13,7 +13,7 @@ struct build {
     struct value **parameters; /* in the order of the optimizer */
     struct optimizer_state *states;
     int parameter_count;
-    struct value *scale, *found; /* of the gradient scaler, else NULL */
+    struct loss_scaler scaler;   /* of a case that has one (workload_is_scaled) */
     bool zeroes_before_backward; /* the micro-batch that is built calls zero_grad() between its passes */
     struct forward_leaves leaves;
     struct model_output output; /* what the program's name for the last output keeps; all zero: nothing */

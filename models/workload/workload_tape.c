@@ -15,9 +15,6 @@
 
 enum { STEP_COUNT = 3, INFER_COUNT = 2, RECORDED_MICRO_BATCHES = 16 };
 
-/* The scale of a gradient scaler in its steady state; its size in memory does not depend on it. */
-static const double loss_scale = 1024.0;
-
 /* The max_norm that nearly every program gives clip_grad_norm_; no size depends on it. */
 static const double clipped_norm = 1.0;
 
@@ -188,16 +185,12 @@ static struct optimizer_settings settings_of(const struct build *build)
     return settings;
 }
 
-static void scaler_make(struct build *build)
+static void scaler_begin(struct build *build)
 {
-    struct tape *tape = build->forward.tape;
-    if (build->forward.workload->precision != PRECISION_AMP_FLOAT16) {
-        return;
+    build->scaler.is_torchs = build->forward.workload->grad_scaler == GRAD_SCALER_TORCH;
+    if (workload_is_scaled(build->forward.workload)) {
+        tape_scaler_begin(build->forward.tape, &build->scaler);
     }
-    int64_t one = 1;
-    build->scale = tape_hold(tape, tape_leaf(tape, CATEGORY_OPTIMIZER, DTYPE_FLOAT32, 0, &one, false, "loss scale"));
-    tape_fill(tape, build->scale, loss_scale);
-    build->found = tape_hold(tape, tape_leaf(tape, CATEGORY_OPTIMIZER, DTYPE_FLOAT32, 0, &one, false, "found_inf"));
 }
 
 /* optimizer.zero_grad(). */
@@ -236,12 +229,12 @@ static void micro_batch(struct build *build, struct value **loss)
     tape_stage(tape, STAGE_BACKWARD);
     int frame = tape_frame_open(tape);
     struct value *objective = made;
-    int64_t accumulate = build->forward.workload->accumulate;
-    if (accumulate > 1) {
-        objective = tape_scale(tape, objective, 1.0 / (double)accumulate);
+    const struct workload *workload = build->forward.workload;
+    if (workload->accumulate > 1 && workload->accumulated_loss == ACCUMULATED_LOSS_DIVIDED) {
+        objective = tape_scale(tape, objective, 1.0 / (double)workload->accumulate);
     }
-    if (build->scale != NULL) {
-        objective = tape_multiply(tape, objective, build->scale);
+    if (workload_is_scaled(workload)) {
+        objective = tape_scaler_scale(tape, &build->scaler, objective);
     }
     tape_backward(tape, objective);
     tape_frame_close(tape, frame, NULL);
@@ -278,6 +271,34 @@ static void step_in_backward(void *context, struct tape *tape, struct value *lea
     }
 }
 
+/* What the program does between its last backward pass and zero_grad(). */
+static void step_take(struct build *build, const struct optimizer_settings *settings, int step)
+{
+    struct tape *tape = build->forward.tape;
+    const struct workload *workload = build->forward.workload;
+    bool scaled = workload_is_scaled(workload), clips = workload->clip_grad != CLIP_GRAD_NONE;
+    bool unscales = settings->form == OPTIMIZER_FORM_FUSED; /* _step_supports_amp_scaling */
+    int frame = tape_frame_open(tape);
+    struct scaler_loan loan = {NULL, NULL};
+    if (scaled) {
+        tape_scaler_unscale(tape, &build->scaler, build->parameter_count, build->parameters, unscales && !clips);
+    }
+    if (clips) {
+        tape_clip_gradients(tape, build->parameter_count, build->parameters, clipped_norm,
+                            workload->clip_grad == CLIP_GRAD_FOREACH);
+    }
+    if (scaled && build->scaler.is_torchs && unscales) {
+        loan = tape_scaler_lend(tape, &build->scaler, clips);
+    }
+    tape_optimizer_step(tape, settings, step, build->parameter_count, build->parameters, build->states,
+                        scaled ? build->scaler.found : NULL);
+    tape_scaler_take_back(tape, loan);
+    if (scaled) {
+        tape_scaler_update(tape, &build->scaler);
+    }
+    tape_frame_close(tape, frame, NULL);
+}
+
 static void train(struct build *build)
 {
     struct tape *tape = build->forward.tape;
@@ -285,7 +306,7 @@ static void train(struct build *build)
     struct value *loss = NULL;
     tape_stage(tape, STAGE_FORWARD);
     inputs_make(build);
-    scaler_make(build);
+    scaler_begin(build);
     tape_gradients(tape, true);
     tape_training(tape, true);
     for (int step = 1; step <= build->plan.step_count && !tape_failed(tape); step++) {
@@ -302,16 +323,7 @@ static void train(struct build *build)
         tape_gradient_hook_set(tape, NULL, NULL);
         tape_stage(tape, STAGE_STEP);
         tape_gradients(tape, false);
-        if (build->found != NULL) {
-            tape_fill(tape, build->found, 0.0);
-            tape_unscale(tape, build->parameter_count, build->parameters, 1.0 / loss_scale, build->found);
-        }
-        if (build->forward.workload->clip_grad != CLIP_GRAD_NONE) {
-            tape_clip_gradients(tape, build->parameter_count, build->parameters, clipped_norm,
-                                build->forward.workload->clip_grad == CLIP_GRAD_FOREACH);
-        }
-        tape_optimizer_step(tape, &settings, step, build->parameter_count, build->parameters, build->states,
-                            build->found);
+        step_take(build, &settings, step);
         tape_gradients(tape, true);
     }
 }

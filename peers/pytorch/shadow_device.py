@@ -17,6 +17,9 @@ from shadow_ledger import MathAttention
 aten = torch.ops.aten
 HALF = (torch.float16, torch.bfloat16)
 
+# They write where they read, allocate nothing, and have no form for meta tensors.
+SCALER_KERNELS = (aten._amp_foreach_non_finite_check_and_unscale_.default, aten._amp_update_scale_.default)
+
 
 def choose_attention(query, key, value, attn_mask, dropout_p, is_causal, needs_gradient, enable_gqa=True):
     """The backend of torch 2.11 on sm_90 with the cuDNN that its wheels bring: cudnn, flash, efficient, math.
@@ -118,6 +121,8 @@ class InputValues(TorchDispatchMode):
             return not self.padding
         if func is aten._local_scalar_dense.default and args[0].is_meta and args[0].is_floating_point():
             return 1.0  # a norm that an optimizer asks for
+        if func in SCALER_KERNELS and args[1].is_meta:
+            return None
         return func(*args, **(kwargs or {}))
 
 

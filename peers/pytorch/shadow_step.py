@@ -1,8 +1,22 @@
 """What a training program does around its passes: where it calls zero_grad(), what that makes of a gradient, whether it
-clips gradients. The defaults are those of the cases that say nothing."""
+clips gradients, scales its loss, divides what it accumulates. The defaults are those of the cases that say nothing."""
 import torch
 
 import peer_models
+
+
+class AskingNobody(torch.amp.GradScaler):
+    """On meta there is no answer to "is any gradient infinite?", whose answer costs no byte: none is."""
+
+    def _maybe_opt_step(self, optimizer, optimizer_state, *args, **kwargs):
+        return optimizer.step(*args, **kwargs)
+
+
+def make_scaler(case, device):
+    """torch.amp.GradScaler, or None. On meta it is one of the CPU, which follows the loss to its device."""
+    if case.get("grad_scaler") != "torch":
+        return None
+    return AskingNobody("cpu") if device == "meta" else torch.amp.GradScaler(device)
 
 
 class StepProgram:
@@ -11,9 +25,11 @@ class StepProgram:
     def __init__(self, case, optimizer, ledger):
         self.place = case.get("zero_grad", "after-step")
         self.set_to_none = case.get("zero_grad_to", "none") == "none"
-        self.clip = case.get("clip_grad", "none")
+        self.clip = case.get("clip_grad") or "none"
         self.parameters = [p for group in optimizer.param_groups for p in group["params"]]
         self.optimizer, self.ledger = optimizer, ledger
+        self.scaler = make_scaler(case, self.parameters[0].device.type)
+        self.parts = case["accumulate"] if case.get("accumulated_loss") == "divided" else 1
         self.in_backward = bool(case.get("optimizer_in_backward"))
         if self.in_backward:
             self._hook(case["optimizer"])
@@ -41,12 +57,27 @@ class StepProgram:
     def before_backward(self):
         self._zero_grad("before-backward")
 
+    def backward(self, loss):
+        """As accelerate's Accelerator.backward: the caller's name keeps the loss that is not divided."""
+        if self.parts > 1:
+            loss = loss / self.parts
+        if self.scaler is not None:
+            self.scaler.scale(loss).backward()
+        else:
+            loss.backward()
+
     def step(self):
         if self.in_backward:
             return
+        if self.scaler is not None and self.clip != "none":
+            self.scaler.unscale_(self.optimizer)
         if self.clip != "none":
             torch.nn.utils.clip_grad_norm_(self.parameters, 1.0, foreach=None if self.clip == "foreach" else False)
-        self.optimizer.step()
+        if self.scaler is not None:
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+        else:
+            self.optimizer.step()
 
     def after_step(self):
         self._zero_grad("after-step")

@@ -65,5 +65,26 @@ def hook_cases(case_of):
     return out
 
 
+def scaler_cases(case_of):
+    """torch.amp.GradScaler around optimizers that unscale by themselves (fused) and others, clipped and not; losses that are
+    divided by the number of accumulated batches."""
+    out = []
+    for model in TINY + ("gpt2", "bert-base-cased", "resnet50"):
+        batch, seq, attention = sizes_of(model)
+        events = model in DECODERS
+        for optimizer in ("adamw-fused", "adamw-foreach", "sgd"):
+            for clip in ({}, {"clip_grad": "foreach"}):
+                out.append(case_of(model, "train", "amp-float16", batch, seq, attention, optimizer, grad_scaler="torch",
+                                   **clip, events=events))
+        out.append(case_of(model, "train", "amp-float16", batch, seq, attention, "adamw-fused", grad_scaler="none",
+                           events=events))
+        for parts in ("divided", "whole"):
+            out.append(case_of(model, "train", "float32", batch, seq, attention, "adamw-foreach", accumulate=2,
+                               accumulated_loss=parts, events=events))
+        out.append(case_of(model, "train", "amp-float16", batch, seq, attention, "adamw-fused", accumulate=2,
+                           accumulated_loss="divided", grad_scaler="torch", events=events))
+    return out
+
+
 def step_cases(case_of):
-    return hook_cases(case_of) + adafactor_cases(case_of) + zero_grad_cases(case_of) + clip_cases(case_of)
+    return scaler_cases(case_of) + hook_cases(case_of) + adafactor_cases(case_of) + zero_grad_cases(case_of) + clip_cases(case_of)

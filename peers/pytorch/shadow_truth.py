@@ -115,7 +115,7 @@ def train(case, family, model, config, ledger, stages, device):
             if micro == 0:
                 program.before_backward()
             with stages.stage("backward" if micro == 0 else f"backward_{micro}"):
-                loss.backward()
+                program.backward(loss)
         with stages.stage("step"):
             program.step()
         program.after_step()

@@ -197,6 +197,14 @@ def cut(events, resets, count):
     return events[:resets[count]] if 0 <= count < len(resets) else events
 
 
+def as_run(row):
+    """The identity, with what the loop did that measured the line: a line that says nothing of it is of a loop that neither
+    scaled its loss nor divided it (truth_plan.py)."""
+    habits = {"grad_scaler": "none", "accumulated_loss": "whole"} if row["identity"]["mode"] == "train" else {}
+    habits.update({name: row[name] for name in habits if name in row})
+    return {**row["identity"], **habits}
+
+
 def identity_of(case_id, files):
     for path in files:
         with open(path) as lines:
@@ -204,7 +212,7 @@ def identity_of(case_id, files):
                 if case_id in line:
                     row = json.loads(line)
                     if row.get("id") == case_id:
-                        return row["identity"]
+                        return as_run(row)
     raise SystemExit(f"trace_diff.py: no line of {', '.join(files)} has the case {case_id}; name its file by --lines")
 
 

@@ -10,6 +10,7 @@ import time
 import torch
 
 import peer_models
+from shadow_step import StepProgram
 
 PASSES = 6  # of inference and of training; the last three are timed
 STEADY_INFERENCE = PASSES - 1
@@ -145,11 +146,20 @@ def generate(case, family, model, inputs, labels, account):
     del out
 
 
+class NoLedger:
+    """Where StepProgram says what it does."""
+
+    def mark(self, stage):
+        pass
+
+
 def train(case, family, model, inputs, labels, account):
     """Of several micro-batches the last one's forward and backward passes are read."""
     meter = account.meter
     model.train()
     optimizer = peer_models.make_optimizer(case["optimizer"], [p for p in model.parameters() if p.requires_grad])
+
+    program = StepProgram(case, optimizer, NoLedger())
 
     def read(turn, stage, is_last=True):
         if turn in (0, STEADY_STEP) and is_last:
@@ -157,19 +167,22 @@ def train(case, family, model, inputs, labels, account):
 
     for turn in range(PASSES):
         with account.one_pass():
+            program.before_forward()
             for micro in range(case["accumulate"]):
                 is_last = micro == case["accumulate"] - 1
                 meter.reset_peaks()
                 with autocast(case, meter.name):
                     loss = peer_models.forward(case, family, model, inputs, labels)
                 read(turn, "forward", is_last)
+                if micro == 0:
+                    program.before_backward()
                 meter.reset_peaks()
-                loss.backward()
+                program.backward(loss)
                 read(turn, "backward", is_last)
             meter.reset_peaks()
-            optimizer.step()
+            program.step()
             read(turn, "step")
-            optimizer.zero_grad(set_to_none=True)
+            program.after_step()
     account.stage("after", loss_is_finite=bool(torch.isfinite(loss.detach()).item()))
 
 

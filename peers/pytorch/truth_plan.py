@@ -11,7 +11,8 @@ TAKEN_FOR_GRANTED = {"batch": 1, "seq": None, "attention": "sdpa", "optimizer": 
                      "accumulate": 1}
 KNOWN_AXES = {"model", "mode", "precision", "quantize", "batch", "seq", "new_tokens", "cache", "cache_dtype", "beams",
               "attention", "padding", "optimizer", "loss", "lora_rank", "lora_targets", "prepare_kbit", "checkpointing",
-              "accumulate", "logits", "tf32", "tf32_convolutions", "head"}
+              "accumulate", "accumulated_loss", "zero_grad", "zero_grad_to", "optimizer_in_backward", "clip_grad",
+              "grad_scaler", "logits", "tf32", "tf32_convolutions", "head"}
 PRECISIONS = ("float32", "float16", "bfloat16", "amp-float16", "amp-bfloat16")
 
 
@@ -19,7 +20,20 @@ def case_of(row):
     identity = row["identity"]
     case = {"id": row["id"], "identity": identity, **TAKEN_FOR_GRANTED}
     case.update({axis: value for axis, value in identity.items() if value is not None})
+    if case["mode"] == "train":
+        case.update(habits_of(case))
     return case
+
+
+def habits_of(case):
+    """What a line says of the loop although the identity leaves it out: older lines, without it, were measured without a
+    scaler and without dividing. A lean scaler is assay's own; PyTorch's is run instead."""
+    habits = {}
+    if case["accumulate"] > 1:
+        habits["accumulated_loss"] = case.get("accumulated_loss", "divided")
+    if case["precision"] == "amp-float16":
+        habits["grad_scaler"] = case.get("grad_scaler", "torch")
+    return habits
 
 
 def missing_library(case):

@@ -132,8 +132,14 @@ static void an_optimizer_in_backward_leaves_no_gradients(void **state)
     workload.accumulate = 2;
     assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
     assert_string_equal(error.text, "optimizer_in_backward: gradients go as soon as their parameters have stepped and "
-                                    "are not there to be added to; write false, or leave out accumulate, clip_grad and "
-                                    "amp-float16");
+                                    "are not there to be added to; write false, or leave out accumulate and clip_grad, "
+                                    "and in amp-float16 write grad_scaler: none");
+    workload.accumulate = 1;
+    workload.precision = PRECISION_AMP_FLOAT16;
+    assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
+    assert_non_null(strstr(error.text, "not there for the gradient scaler to look at"));
+    workload.grad_scaler = GRAD_SCALER_NONE;
+    assert_int_equal(workload_check(&workload, &error), STATUS_OK);
 }
 
 static void test_check(void **state)

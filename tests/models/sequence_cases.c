@@ -132,6 +132,12 @@ static void variants_add(struct sequence_case *cases, int *count, int model)
         workload = train;
         workload.optimizer_in_backward = true;
         case_add(cases, count, model, &workload);
+        workload = train;
+        workload.precision = PRECISION_AMP_FLOAT16;
+        workload.grad_scaler = GRAD_SCALER_TORCH;
+        workload.accumulate = 2;
+        workload.accumulated_loss = ACCUMULATED_LOSS_WHOLE;
+        case_add(cases, count, model, &workload);
     }
     struct workload returned = train;
     returned.use_cache = models[model].generates;

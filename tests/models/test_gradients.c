@@ -357,6 +357,29 @@ static void accumulation_sums_micro_batches(void **state)
     machine_close(&twice);
 }
 
+/* The step's gradients are unscaled, whoever scaled the loss, and a loss that is not divided has twice the gradients. */
+static void scalers_and_division_change_gradients_as_they_say(void **state)
+{
+    (void)state;
+    static const enum optimizer optimizers[] = {OPTIMIZER_ADAMW_FUSED, OPTIMIZER_ADAMW_FOREACH, OPTIMIZER_SGD};
+    for (size_t i = 0; i < 2 * sizeof optimizers / sizeof optimizers[0]; i++) {
+        struct workload workload = training(ATTENTION_SDPA);
+        workload.precision = PRECISION_AMP_FLOAT16;
+        workload.optimizer = optimizers[i / 2];
+        workload.clip_grad = i % 2 == 0 ? CLIP_GRAD_NONE : CLIP_GRAD_FOREACH;
+        double lean = tiny_loss_after("gpt2", &workload, 5, 1e-2);
+        workload.grad_scaler = GRAD_SCALER_TORCH;
+        assert_true(tiny_loss_after("gpt2", &workload, 5, 1e-2) == lean);
+    }
+    struct workload workload = training(ATTENTION_SDPA);
+    workload.optimizer = OPTIMIZER_SGD;
+    workload.accumulate = 2;
+    double divided = tiny_loss_after("gpt2", &workload, 2, 2e-2);
+    workload.accumulated_loss = ACCUMULATED_LOSS_WHOLE;
+    double whole = tiny_loss_after("gpt2", &workload, 2, 1e-2);
+    assert_true(fabs(divided - whole) < 1e-6 && tiny_loss_after("gpt2", &workload, 2, 2e-2) < whole - 1e-4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -368,6 +391,7 @@ int main(void)
         cmocka_unit_test(every_precision_trains),
         cmocka_unit_test(checkpointing_changes_no_gradient),
         cmocka_unit_test(accumulation_sums_micro_batches),
+        cmocka_unit_test(scalers_and_division_change_gradients_as_they_say),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
