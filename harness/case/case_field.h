@@ -87,8 +87,8 @@
     X(CLIP_GRAD_FOREACH, "foreach")                                                                                    \
     X(CLIP_GRAD_SINGLE, "single")
 
-/* torch.amp.GradScaler, of float16 under autocast: not used; used; or, which is no habit of PyTorch's, a scale and a flag
- * that stay, by which assay's own training survives float16. */
+/* torch.amp.GradScaler, of float16 under autocast: not used; used; or, which is no habit of PyTorch's, a scale and a
+ * flag that stay, by which assay's own training survives float16. */
 #define GRAD_SCALER_TABLE(X)                                                                                           \
     X(GRAD_SCALER_LEAN, "lean")                                                                                        \
     X(GRAD_SCALER_NONE, "none")                                                                                        \

@@ -1,10 +1,10 @@
-/* Gradient scaler: torch.amp.GradScaler (2.11), line by line, and the lean one of assay's own loop. Its scale stays what
- * it is: growing and backing off write where they read. Not here: the step itself, which is left out where an element is
- * not finite (optimizer.c).
+/* Gradient scaler: torch.amp.GradScaler (2.11), line by line, and the lean one of assay's own loop. Its scale stays
+ * what it is: growing and backing off write where they read. Not here: the step itself, which is left out where an
+ * element is not finite (optimizer.c).
  *
- * Worked, torch's: scale and growth tracker, 4 bytes each from the first loss on; the scaled loss, 4, while its backward
- * pass runs; for a step a flag of 4 bytes with a copy of it, and the inverse of the scale, which is made in float64 by
- * way of two scalars of 8. All are scalars, but each takes 512 bytes of PyTorch's allocator. */
+ * Worked, torch's: scale and growth tracker, 4 bytes each from the first loss on; the scaled loss, 4, while its
+ * backward pass runs; for a step a flag of 4 bytes with a copy of it, and the inverse of the scale, which is made in
+ * float64 by way of two scalars of 8. All are scalars, but each takes 512 bytes of PyTorch's allocator. */
 #include "harness/tape/graph.h"
 
 /* Of a scaler in its steady state; its size in memory does not depend on it. */

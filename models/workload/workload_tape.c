@@ -12,6 +12,7 @@
 #include "models/workload/token_metrics.h"
 #include "models/workload/workload_build.h"
 #include "models/workload/workload_fit.h"
+#include "models/workload/workload_optimizer.h"
 
 enum { STEP_COUNT = 3, INFER_COUNT = 2, RECORDED_MICRO_BATCHES = 16 };
 
@@ -158,33 +159,6 @@ static void generate(struct build *build)
 
 /* -- train */
 
-static struct optimizer_settings settings_of(const struct build *build)
-{
-    enum optimizer optimizer = build->forward.workload->optimizer;
-    struct optimizer_settings settings = {.learning_rate = build->plan.learning_rate,
-                                          .beta1 = 0.9,
-                                          .beta2 = 0.999,
-                                          .epsilon = 1e-8,
-                                          .form = OPTIMIZER_FORM_FOREACH};
-    settings.sgd = optimizer == OPTIMIZER_SGD_MOMENTUM || optimizer == OPTIMIZER_SGD;
-    settings.momentum = optimizer == OPTIMIZER_SGD ? 0.0 : 0.9;
-    settings.decoupled = optimizer == OPTIMIZER_ADAMW_FOREACH || optimizer == OPTIMIZER_ADAMW_FUSED ||
-                         optimizer == OPTIMIZER_ADAMW_SINGLE;
-    settings.weight_decay = settings.decoupled ? 1e-2 : 0.0; /* torch.optim's defaults */
-    if (optimizer == OPTIMIZER_ADAM_FUSED || optimizer == OPTIMIZER_ADAMW_FUSED) {
-        settings.form = OPTIMIZER_FORM_FUSED;
-    } else if (optimizer == OPTIMIZER_ADAM_SINGLE || optimizer == OPTIMIZER_ADAMW_SINGLE) {
-        settings.form = OPTIMIZER_FORM_SINGLE;
-    } else if (optimizer == OPTIMIZER_ADAM_8BIT) {
-        settings.form = OPTIMIZER_FORM_8BIT;
-    } else if (optimizer == OPTIMIZER_ADAFACTOR_TORCH) {
-        settings.form = OPTIMIZER_FORM_ADAFACTOR_TORCH;
-    } else if (optimizer == OPTIMIZER_ADAFACTOR_TRANSFORMERS) {
-        settings.form = OPTIMIZER_FORM_ADAFACTOR_TRANSFORMERS;
-    }
-    return settings;
-}
-
 static void scaler_begin(struct build *build)
 {
     build->scaler.is_torchs = build->forward.workload->grad_scaler == GRAD_SCALER_TORCH;
@@ -302,7 +276,8 @@ static void step_take(struct build *build, const struct optimizer_settings *sett
 static void train(struct build *build)
 {
     struct tape *tape = build->forward.tape;
-    struct optimizer_settings settings = settings_of(build);
+    struct optimizer_settings settings =
+        workload_optimizer(build->forward.workload->optimizer, build->plan.learning_rate);
     struct value *loss = NULL;
     tape_stage(tape, STAGE_FORWARD);
     inputs_make(build);

@@ -357,7 +357,7 @@ static void accumulation_sums_micro_batches(void **state)
     machine_close(&twice);
 }
 
-/* The step's gradients are unscaled, whoever scaled the loss, and a loss that is not divided has twice the gradients. */
+/* The step's gradients are unscaled, whoever scaled the loss; a loss that is not divided has twice the gradients. */
 static void scalers_and_division_change_gradients_as_they_say(void **state)
 {
     (void)state;
