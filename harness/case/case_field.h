@@ -139,6 +139,11 @@
     X(FIND_BATCH_NINE_TENTHS, "0.9")                                                                                   \
     X(FIND_BATCH_BISECT, "bisect")
 
+/* CUDA_MODULE_LOADING, as the driver carries it out: kernels are loaded when they first run, or with their library. */
+#define MODULE_LOADING_TABLE(X)                                                                                        \
+    X(MODULE_LOADING_LAZY, "lazy")                                                                                     \
+    X(MODULE_LOADING_EAGER, "eager")
+
 #define HEAD_TABLE(X)                                                                                                  \
     X(HEAD_DEFAULT, "default") /* bare for load, lm otherwise; nobody writes it */                                     \
     X(HEAD_BARE, "bare")                                                                                               \
@@ -279,6 +284,10 @@
     /* The releases of transformers and torch that are followed: release.h. NULL: those of the tape. */                \
     X(RELEASE, release, TEXT, UNUSUAL, NULL, IN_ALL, true, "%", HAS_OPTION, "release", "LIBRARY=RELEASE",              \
       "of older libraries: transformers=4.46, or with +torch=2.1", .check = release_text_check)                        \
+    /* Says nothing about segments, but about what lies beside them: harness/tape/module_table.h. */                   \
+    X(MODULE_LOADING, module_loading, NAME, UNUSUAL, MODULE_LOADING_LAZY, IN_ALL, true, "modules-%", HAS_OPTION,       \
+      "module-loading", "lazy|eager", "eager: all kernels with their library, as drivers before 515",                  \
+      .subject = "modules %")                                                                                          \
     X(HEAD, head, NAME, NULLABLE, HEAD_DEFAULT, IN_ALL, true, "head-%", HAS_OPTION, "head", "bare|lm",                 \
       "without or with the head of the task (default: bare for load, else lm)", .lowest = HEAD_BARE, .label = "%")
 

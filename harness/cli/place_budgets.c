@@ -90,7 +90,8 @@ static int64_t rest_bytes(int64_t memory_bytes, const struct gpu *gpu)
     if (gpu != NULL && target_find(gpu->target, &target, NULL) != STATUS_OK) {
         target = target_at(0);
     }
-    struct overhead overhead = overhead_of_device(NULL, gpu, target, MODE_INFER);
+    const struct context_program program = {.use = CONTEXT_INFERENCE};
+    struct overhead overhead = overhead_of_device(NULL, gpu, target, MODE_INFER, &program);
     return overhead_rest(memory_bytes, overhead.high_bytes);
 }
 

@@ -96,7 +96,8 @@ static enum status_code overhead_choose(const struct arguments *arguments, struc
     const char *typed = arguments_value(arguments, "overhead");
     bool asked = arguments_value(arguments, "constants") != NULL;
     bool published = typed != NULL && strcmp(typed, "published") == 0;
-    enum mode mode = question->identity.workload.mode;
+    const struct workload *workload = &question->identity.workload;
+    struct context_program program = context_program_of(question->input.config, workload);
     int64_t bytes = 0;
     enum status_code code = target_find(question->input.target, &target, error);
     if (code == STATUS_OK && typed != NULL && !published) {
@@ -104,10 +105,10 @@ static enum status_code overhead_choose(const struct arguments *arguments, struc
         question->overhead =
             (struct overhead){.kind = OVERHEAD_GIVEN, .low_bytes = bytes, .likely_bytes = bytes, .high_bytes = bytes};
     } else if (code == STATUS_OK && published && question->gpu == NULL) {
-        question->overhead = overhead_of_process(question->named, target, mode);
+        question->overhead = overhead_of_process(question->named, target, &program);
     } else if (code == STATUS_OK && (question->gpu != NULL || asked)) {
         const struct constants *constants = asked && !published ? question->input.constants : NULL;
-        question->overhead = overhead_of_device(constants, question->gpu, target, mode);
+        question->overhead = overhead_of_device(constants, question->gpu, target, workload->mode, &program);
     }
     return code;
 }

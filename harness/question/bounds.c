@@ -59,10 +59,11 @@ struct bounds bounds_make(int64_t certain_bytes, int64_t reserved_bytes, const s
                           const struct config *config, const struct workload *workload)
 {
     struct doubt doubt = doubt_of(config, workload);
+    struct context_program program = context_program_of(config, workload);
     struct bounds bounds = {
         .certain_bytes = certain_bytes,
         .rule_bytes = reserved_bytes - certain_bytes,
-        .beside = context_ranges_find(device->gpu, device->target, context_use_of(workload->mode)),
+        .beside = context_ranges_find(device->gpu, device->target, &program),
     };
     int64_t least = doubt_least(doubt, reserved_bytes);
     bounds.segments = (struct byte_range){least > certain_bytes ? least : certain_bytes, reserved_bytes,

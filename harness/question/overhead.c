@@ -2,10 +2,20 @@
 #include "harness/question/overhead.h"
 
 #include "harness/base/size.h"
+#include "harness/case/release.h"
+#include "models/config/family.h"
 
-enum context_use context_use_of(enum mode mode)
+struct context_program context_program_of(const struct config *config, const struct workload *workload)
 {
-    return mode == MODE_LOAD ? CONTEXT_LOAD : mode == MODE_TRAIN ? CONTEXT_TRAINING : CONTEXT_INFERENCE;
+    enum mode mode = workload->mode;
+    return (struct context_program){
+        .use = mode == MODE_LOAD    ? CONTEXT_LOAD
+               : mode == MODE_TRAIN ? CONTEXT_TRAINING
+                                    : CONTEXT_INFERENCE,
+        .is_eager = workload->module_loading == MODULE_LOADING_EAGER,
+        .convolves = config->family->is_image, /* a vision transformer makes patches with one */
+        .torch_release = release_numbers_of(workload->release).of[LIBRARY_TORCH],
+    };
 }
 
 static struct overhead overhead_make(enum overhead_kind kind, struct byte_range range)
@@ -22,9 +32,10 @@ static struct overhead published_of(struct context_ranges parts)
     return overhead;
 }
 
-struct overhead overhead_of_process(const struct gpu *gpu, const struct target *target, enum mode mode)
+struct overhead overhead_of_process(const struct gpu *gpu, const struct target *target,
+                                    const struct context_program *program)
 {
-    struct context_ranges parts = context_ranges_find(gpu, target, context_use_of(mode));
+    struct context_ranges parts = context_ranges_find(gpu, target, program);
     parts.driver = (struct byte_range){0};
     return published_of(parts);
 }
@@ -35,17 +46,17 @@ static bool level_sum(const struct constants_spread *context, const struct const
 }
 
 struct overhead overhead_of_device(const struct constants *constants, const struct gpu *gpu,
-                                   const struct target *target, enum mode mode)
+                                   const struct target *target, enum mode mode, const struct context_program *program)
 {
     const struct constants_levels *growth = constants != NULL ? constants_growth_of(constants, mode_name(mode)) : NULL;
     int64_t bytes = 0;
     if (growth == NULL || (!level_sum(&constants->context.process, &growth->process, &bytes) &&
                            !level_sum(&constants->context.device, &growth->device, &bytes))) {
-        return published_of(context_ranges_find(gpu, target, context_use_of(mode)));
+        return published_of(context_ranges_find(gpu, target, program));
     }
     struct byte_range driver = {0}, measured = {bytes, bytes, bytes};
     if (gpu != NULL) {
-        driver = context_ranges_find(gpu, target, CONTEXT_LOAD).driver;
+        driver = context_ranges_find(gpu, target, program).driver;
     }
     return overhead_make(OVERHEAD_MEASURED, byte_range_sum(driver, measured));
 }

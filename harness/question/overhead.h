@@ -15,6 +15,7 @@
 #include "harness/case/workload.h"
 #include "harness/record/constants.h"
 #include "harness/tape/context_table.h"
+#include "models/config/config.h"
 
 enum overhead_kind {
     OVERHEAD_NONE,     /* the caller's bytes are for tensors alone */
@@ -32,15 +33,18 @@ struct overhead {
 /* What the process and the driver take of all the memory that nvidia-smi prints.
  *   constants  not NULL: their context and growth of the mode, medians, if they calibrated it
  *   gpu        NULL: any of the class; with constants: the memory is no GPU's whole, and the driver keeps none of it
- *   target     the class */
+ *   target     the class
+ *   program    what it does there */
 struct overhead overhead_of_device(const struct constants *constants, const struct gpu *gpu,
-                                   const struct target *target, enum mode mode);
+                                   const struct target *target, enum mode mode,
+                                   const struct context_program *program);
 
 /* Of a process alone, as published: without what the driver keeps. */
-struct overhead overhead_of_process(const struct gpu *gpu, const struct target *target, enum mode mode);
+struct overhead overhead_of_process(const struct gpu *gpu, const struct target *target,
+                                    const struct context_program *program);
 
-/* What a program in that mode uses of libraries. */
-enum context_use context_use_of(enum mode mode);
+/* What a case uses of libraries, and how they are loaded. */
+struct context_program context_program_of(const struct config *config, const struct workload *workload);
 
 /* Where the figures are from, for people: "from published figures"; static. */
 const char *overhead_source(const struct overhead *overhead);

@@ -4,10 +4,14 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "harness/tape/module_table.h"
+
 #define GITHUB "https://github.com/"
 #define OURS   "results/reference/nvidia-h100-80gb-hbm3/pytorch-2.11.0"
 
 enum { THREAD_BYTES = 2048, CONTEXT_LOW_PERCENT = 94, CONTEXT_HIGH_PERCENT = 106, NEIGHBOUR_FACTOR = 4 };
+enum { KERNELS_LOW_PERCENT = 95, KERNELS_LIKELY_PERCENT = 103, KERNELS_HIGH_PERCENT = 112 };
+enum { HOPPER_HANDLE_MIB = 66, HANDLES_REST_MIB = 59, MOST_MORE_MIB = 128 };
 
 #define MIB(count) ((int64_t)(count) << 20)
 /* A figure that a message prints as "79.25 GiB", and how far the sum of two of them may be off. */
@@ -17,17 +21,24 @@ enum { THREAD_BYTES = 2048, CONTEXT_LOW_PERCENT = 94, CONTEXT_HIGH_PERCENT = 106
 
 #define TOTAL(gpu, target, count, bytes, rounding, source)                                                             \
     {                                                                                                                  \
-        gpu, target, count, CONTEXT_FIGURE_DRIVER, CONTEXT_LOAD, bytes, rounding, "", source                           \
+        gpu, target, count, CONTEXT_FIGURE_DRIVER, {.use = CONTEXT_LOAD}, bytes, rounding, "", source                  \
     }
 #define BARE(gpu, target, count, bytes, software, source)                                                              \
     {                                                                                                                  \
-        gpu, target, count, CONTEXT_FIGURE_BARE, CONTEXT_LOAD, bytes, 0, software, source                              \
+        gpu, target, count, CONTEXT_FIGURE_BARE, {.use = CONTEXT_LOAD}, bytes, 0, software, source                     \
     }
 /* Of torch.OutOfMemoryError: "this process has IN USE", of which ALLOCATED and what is "reserved but unallocated". */
-#define MESSAGE(gpu, target, count, use, in_use, allocated, unallocated_mib, source)                                   \
+#define MESSAGE(gpu, target, count, used, in_use, allocated, unallocated_mib, source)                                  \
     {                                                                                                                  \
-        gpu, target, count, CONTEXT_FIGURE_PROCESS, use, HUNDREDTHS((in_use) - (allocated)) - MIB(unallocated_mib),    \
-            ROUNDED_TWICE, "PyTorch 2", GITHUB source                                                                  \
+        gpu, target, count, CONTEXT_FIGURE_PROCESS, {.use = used},                                                     \
+            HUNDREDTHS((in_use) - (allocated)) - MIB(unallocated_mib), ROUNDED_TWICE, "PyTorch 2", GITHUB source       \
+    }
+
+#define EAGER(gpu, target, count, used, with_cudnn, release, bytes, rounding, source)                                  \
+    {                                                                                                                  \
+        gpu, target, count, CONTEXT_FIGURE_PROCESS,                                                                    \
+            {.use = used, .is_eager = true, .convolves = with_cudnn, .torch_release = release}, bytes, rounding,       \
+            "EAGER", source                                                                                            \
     }
 
 static const struct context_row rows[] = {
@@ -65,10 +76,24 @@ static const struct context_row rows[] = {
     BARE("NVIDIA TITAN V", "sm_70", 80, 334757888, "PyCUDA, 2019", GITHUB "pytorch/pytorch/issues/28394"),
 
     /* The highest of 136 inferences and of 57 trainings; of the process, as NVML says. */
-    {"NVIDIA H100 80GB HBM3", "sm_90", 132, CONTEXT_FIGURE_PROCESS, CONTEXT_INFERENCE, 719323136, 0,
-     "PyTorch 2.11, CUDA 13.0, driver 580.159", OURS},
-    {"NVIDIA H100 80GB HBM3", "sm_90", 132, CONTEXT_FIGURE_PROCESS, CONTEXT_TRAINING, 799014912, 0,
-     "PyTorch 2.11, CUDA 13.0, driver 580.159", OURS},
+    {"NVIDIA H100 80GB HBM3",
+     "sm_90",
+     132,
+     CONTEXT_FIGURE_PROCESS,
+     {.use = CONTEXT_INFERENCE},
+     719323136,
+     0,
+     "PyTorch 2.11, CUDA 13.0, driver 580.159",
+     OURS},
+    {"NVIDIA H100 80GB HBM3",
+     "sm_90",
+     132,
+     CONTEXT_FIGURE_PROCESS,
+     {.use = CONTEXT_TRAINING},
+     799014912,
+     0,
+     "PyTorch 2.11, CUDA 13.0, driver 580.159",
+     OURS},
     MESSAGE("NVIDIA A100-SXM4-80GB", "sm_80", 108, CONTEXT_INFERENCE, 1654, 1594, 206, "HiDream-ai/VAREdit/issues/6"),
     MESSAGE("NVIDIA A100-SXM4-40GB", "sm_80", 108, CONTEXT_INFERENCE, 1425, 1287, 912, "TianheWu/CoSeR/issues/10"),
     MESSAGE("NVIDIA RTX A4000", "sm_86", 48, CONTEXT_INFERENCE, 1551, 1501, 302, "DengKaiCQ/VGGT-Long/issues/6"),
@@ -84,6 +109,15 @@ static const struct context_row rows[] = {
     MESSAGE("NVIDIA GeForce RTX 5090", "sm_120", 170, CONTEXT_INFERENCE, 2689, 2595, 344,
             "TrajectoryCrafter/TrajectoryCrafter/issues/20"),
     MESSAGE("NVIDIA GeForce RTX 5090", "sm_120", 170, CONTEXT_INFERENCE, 3134, 3074, 19, "Wan-Video/Wan2.1/issues/465"),
+
+    /* With CUDA_MODULE_LOADING=EAGER: one tensor, a step in bfloat16, a step with convolutions. */
+    EAGER("NVIDIA H100 80GB HBM3", "sm_90", 132, CONTEXT_LOAD, false, 2011, 1312817152, 0, OURS),
+    EAGER("NVIDIA H100 80GB HBM3", "sm_90", 132, CONTEXT_TRAINING, false, 2011, 1918894080, 0, OURS),
+    EAGER("NVIDIA H100 80GB HBM3", "sm_90", 132, CONTEXT_TRAINING, true, 2011, 2151677952, 0, OURS),
+    /* The least that 6,000 networks of linear layers took, 1,443 MiB, less a segment of 2 MiB and one of 20 for the two
+     * workspaces of cuBLAS. */
+    EAGER("NVIDIA A100-SXM4-40GB", "sm_80", 108, CONTEXT_TRAINING, false, 2004, MIB(1443 - 22), MIB(20),
+          GITHUB "itu-rad/GPUMemNet"),
 };
 
 enum { ROW_COUNT = sizeof rows / sizeof rows[0] };
@@ -176,11 +210,45 @@ static struct byte_range libraries_range(const struct target *target, enum conte
     return (struct byte_range){MIB(row[0]), MIB(row[1]), MIB(row[2])};
 }
 
-struct context_ranges context_ranges_find(const struct gpu *gpu, const struct target *target, enum context_use use)
+/* Kernels of so many bytes in files, in memory: the H100 shows from 98.7 to 103.4 %. */
+static struct byte_range kernels_range(int64_t file_bytes)
+{
+    return (struct byte_range){file_bytes / 100 * KERNELS_LOW_PERCENT, file_bytes / 100 * KERNELS_LIKELY_PERCENT,
+                               file_bytes / 100 * KERNELS_HIGH_PERCENT};
+}
+
+/* Handles, where all kernels are there already: on Hopper 66 MiB each. What a step of the H100 takes besides them and
+ * besides the kernels of cuBLAS is 59 MiB. */
+static struct byte_range handles_range(const struct target *target, enum context_use use)
+{
+    int handles = use == CONTEXT_LOAD ? 0 : use == CONTEXT_TRAINING ? 2 : 1;
+    int bytes_mib = target->capability == 90 ? handles * HOPPER_HANDLE_MIB : 0;
+    int rest_mib = use == CONTEXT_LOAD ? 0 : HANDLES_REST_MIB;
+    return (struct byte_range){MIB(bytes_mib), MIB(bytes_mib + rest_mib), MIB(bytes_mib + rest_mib + MOST_MORE_MIB)};
+}
+
+/* Adds all kernels of the libraries that the program loads, in place of those that it runs. */
+static void modules_add(const struct target *target, const struct context_program *program,
+                        struct context_ranges *ranges)
+{
+    const struct module_row *row = module_row_of(program->torch_release, target->capability);
+    bool runs = program->use != CONTEXT_LOAD;
+    int64_t library_bytes = (runs ? row->product_bytes : 0) + (runs && program->convolves ? row->convolution_bytes : 0);
+    ranges->context = byte_range_sum(ranges->context, kernels_range(row->context_bytes));
+    ranges->libraries = byte_range_sum(handles_range(target, program->use), kernels_range(library_bytes));
+}
+
+struct context_ranges context_ranges_find(const struct gpu *gpu, const struct target *target,
+                                          const struct context_program *program)
 {
     if (target->capability == 0) {
         return (struct context_ranges){0};
     }
-    return (struct context_ranges){
-        .driver = driver_range(gpu), .context = context_range(gpu, target), .libraries = libraries_range(target, use)};
+    struct context_ranges ranges = {.driver = driver_range(gpu),
+                                    .context = context_range(gpu, target),
+                                    .libraries = libraries_range(target, program->use)};
+    if (program->is_eager) {
+        modules_add(target, program, &ranges);
+    }
+    return ranges;
 }

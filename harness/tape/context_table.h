@@ -6,11 +6,11 @@
  *   context    what a process takes before its first tensor: 2 KiB for each thread that can be resident at a time
  *   libraries  kernels that are loaded when they first run, handles of cuBLAS and cuDNN
  *
- * Of programs with PyTorch 1.13 or newer, which loads kernels lazily (CUDA_MODULE_LOADING=LAZY). Older ones, and EAGER,
- * load all kernels with the context: 1,343 MiB on a V100 (CUDA 11.2), 1,687 on an RTX 3090 (CUDA 11.1), and on an H100
- * (PyTorch 2.11) 1,252, and 1,830 to 2,052 when a training step has run. */
+ * Kernels are loaded lazily, as PyTorch does since 1.13, or all of a library with it (eagerly): module_table.h. */
 #ifndef ASSAY_TAPE_CONTEXT_TABLE_H
 #define ASSAY_TAPE_CONTEXT_TABLE_H
+
+#include <stdbool.h>
 
 #include "harness/tape/gpu_table.h"
 #include "harness/tape/target.h"
@@ -23,12 +23,20 @@ struct byte_range {
 /* What a program does, as far as its libraries depend on it. */
 enum context_use { CONTEXT_LOAD, CONTEXT_INFERENCE, CONTEXT_TRAINING };
 
+struct context_program {
+    enum context_use use;
+    bool is_eager;     /* modules are loaded eagerly; the two below say which */
+    bool convolves;    /* cuDNN is loaded */
+    int torch_release; /* 2004 for 2.4, INT_MAX for the newest */
+};
+
 struct context_ranges {
     struct byte_range driver, context, libraries;
 };
 
 /* gpu NULL: any GPU of the class. A class that is no GPU has zeros. */
-struct context_ranges context_ranges_find(const struct gpu *gpu, const struct target *target, enum context_use use);
+struct context_ranges context_ranges_find(const struct gpu *gpu, const struct target *target,
+                                          const struct context_program *program);
 
 /* The sum of two ranges: each end by itself. */
 struct byte_range byte_range_sum(struct byte_range first, struct byte_range second);
@@ -45,7 +53,7 @@ struct context_row {
     const char *target;
     int multiprocessor_count;
     enum context_figure figure;
-    enum context_use use; /* of CONTEXT_FIGURE_PROCESS */
+    struct context_program program; /* of CONTEXT_FIGURE_PROCESS */
     int64_t bytes;
     int64_t rounding_bytes; /* how far the printed figure may be off: messages round to 0.01 GiB */
     const char *software;

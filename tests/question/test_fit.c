@@ -192,23 +192,24 @@ static void overhead_comes_from_constants_where_they_know_the_mode(void **state)
                                          growth = {.known = true, .median = 42};
     struct constants constants = {
         .context.device = context, .growth_count = 1, .growth = {{.mode = "infer", .levels.device = growth}}};
-    struct overhead overhead = overhead_of_device(&constants, NULL, target_at(0), MODE_INFER);
+    const struct context_program infers = {.use = CONTEXT_INFERENCE}, trains = {.use = CONTEXT_TRAINING};
+    struct overhead overhead = overhead_of_device(&constants, NULL, target_at(0), MODE_INFER, &infers);
     assert_int_equal(overhead.kind, OVERHEAD_MEASURED);
     assert_int_equal(overhead.low_bytes, 742);
     assert_int_equal(overhead.high_bytes, 742);
     /* Of a GPU's whole memory the driver keeps some too: of an H100 480 MiB were measured. */
     const struct gpu *gpu = NULL;
     assert_int_equal(gpu_find("H100", &gpu, NULL), STATUS_OK);
-    overhead = overhead_of_device(&constants, gpu, target_at(0), MODE_INFER);
+    overhead = overhead_of_device(&constants, gpu, target_at(0), MODE_INFER, &infers);
     assert_int_equal(overhead.kind, OVERHEAD_MEASURED);
     assert_true(overhead.low_bytes <= 742 + (INT64_C(480) << 20) && overhead.high_bytes >= 742 + (INT64_C(480) << 20));
-    overhead = overhead_of_device(&constants, NULL, target_at(0), MODE_TRAIN);
+    overhead = overhead_of_device(&constants, NULL, target_at(0), MODE_TRAIN, &trains);
     assert_int_equal(overhead.kind, OVERHEAD_PUBLISHED);
-    struct context_ranges parts = context_ranges_find(NULL, target_at(0), CONTEXT_TRAINING);
+    struct context_ranges parts = context_ranges_find(NULL, target_at(0), &trains);
     assert_int_equal(overhead.low_bytes, parts.driver.low_bytes + parts.context.low_bytes + parts.libraries.low_bytes);
     assert_int_equal(overhead.high_bytes,
                      parts.driver.high_bytes + parts.context.high_bytes + parts.libraries.high_bytes);
-    overhead = overhead_of_device(NULL, NULL, target_at(0), MODE_INFER);
+    overhead = overhead_of_device(NULL, NULL, target_at(0), MODE_INFER, &infers);
     assert_int_equal(overhead.kind, OVERHEAD_PUBLISHED);
     assert_int_equal(overhead_rest(100, 40), 60);
     assert_int_equal(overhead_rest(40, 40), 1);
