@@ -42,6 +42,7 @@ struct plan {
     const char *common_target; /* of all cases; NULL: they have several */
     const struct gpu *gpu;     /* --on; NULL: none */
     int64_t memory_bytes;      /* --on, --memory: what segments may take; 0: the suite decides */
+    int64_t whole_bytes; /* that with a published overhead, which differs if a case loads modules eagerly; 0: no */
     bool with_estimates, as_json;
     const struct suite_case **selected; /* by the filter */
     int selected_count;
@@ -63,6 +64,15 @@ static const char *case_target(const struct plan *plan, const struct suite_case 
 
 static int64_t case_memory(const struct plan *plan, const struct suite_case *case_)
 {
+    const struct workload *workload = &case_->identity.workload;
+    const struct target *target = NULL;
+    if (plan->whole_bytes > 0 && workload->module_loading == MODULE_LOADING_EAGER &&
+        target_find(case_target(plan, case_), &target, NULL) == STATUS_OK) {
+        struct context_program program = context_program_of(NULL, workload);
+        program.use = CONTEXT_TRAINING; /* whose libraries are the largest, as device_read has it */
+        struct overhead overhead = overhead_of_device(NULL, plan->gpu, target, MODE_TRAIN, &program);
+        return overhead_rest(plan->whole_bytes, overhead.high_bytes);
+    }
     return plan->memory_bytes > 0 ? plan->memory_bytes : case_->settings->memory_bytes;
 }
 
@@ -347,6 +357,9 @@ static enum status_code device_read(const struct arguments *arguments, struct pl
         plan->gpu = question.gpu;
     }
     plan->memory_bytes = code == STATUS_OK ? question_segment_bytes(&question) : 0;
+    if (code == STATUS_OK && question.gpu != NULL && question.overhead.kind == OVERHEAD_PUBLISHED) {
+        plan->whole_bytes = question.memory_bytes;
+    }
     text_append(&plan->notes, text_string(&question.notes));
     text_release(&question.notes);
     arena_release(&question.arena);

@@ -13,7 +13,7 @@ struct context_program context_program_of(const struct config *config, const str
                : mode == MODE_TRAIN ? CONTEXT_TRAINING
                                     : CONTEXT_INFERENCE,
         .is_eager = workload->module_loading == MODULE_LOADING_EAGER,
-        .convolves = config->family->is_image, /* a vision transformer makes patches with one */
+        .convolves = config == NULL || config->family->is_image, /* a vision transformer makes patches with one */
         .torch_release = release_numbers_of(workload->release).of[LIBRARY_TORCH],
     };
 }

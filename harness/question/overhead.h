@@ -36,14 +36,13 @@ struct overhead {
  *   target     the class
  *   program    what it does there */
 struct overhead overhead_of_device(const struct constants *constants, const struct gpu *gpu,
-                                   const struct target *target, enum mode mode,
-                                   const struct context_program *program);
+                                   const struct target *target, enum mode mode, const struct context_program *program);
 
 /* Of a process alone, as published: without what the driver keeps. */
 struct overhead overhead_of_process(const struct gpu *gpu, const struct target *target,
                                     const struct context_program *program);
 
-/* What a case uses of libraries, and how they are loaded. */
+/* What a case uses of libraries, and how they are loaded. config NULL: of any model, what most use. */
 struct context_program context_program_of(const struct config *config, const struct workload *workload);
 
 /* Where the figures are from, for people: "from published figures"; static. */

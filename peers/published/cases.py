@@ -33,6 +33,8 @@ SAME_SHAPES = {
     "Qwen/Qwen2-0.5B-Instruct": MODELS + "Qwen2-0.5B-Instruct",
     "Qwen/Qwen2-1.5B-Instruct": MODELS + "Qwen2-1.5B-Instruct",
     "bert-large": "bert-large-uncased",
+    "google-bert/bert-base-cased": "bert-base-cased",
+    "google-bert/bert-large-cased": "bert-large-cased",
     "NousResearch/Llama-2-7b-hf": "meta-llama/Llama-2-7b-hf",
     "NousResearch/Llama-2-13b-hf": "meta-llama/Llama-2-13b-hf",
     "lmsys/vicuna-7b-v1.5": "meta-llama/Llama-2-7b-hf",
@@ -54,6 +56,8 @@ IMAGE_MODELS = {
     ("vgg13", 224): "timm/vgg13.tv_in1k",
     ("vgg16", 224): "timm/vgg16.tv_in1k",
     ("vgg19", 224): "timm/vgg19.tv_in1k",
+    ("resnet18", 32): MODELS + "resnet18-32",
+    ("resnet34", 32): MODELS + "resnet34-32",
     ("resnet18", 224): "timm/resnet18.a1_in1k",
     ("resnet34", 224): "timm/resnet34.a1_in1k",
     ("resnet50", 224): "timm/resnet50.a1_in1k",
@@ -131,6 +135,18 @@ def gpumemnet_real(row, source):
     if "image" in s:
         return Case(image_model(row["model"], s["image"]), "train", {**fields, "tf32_convolutions": True})
     return Case(text_model(row["model"]), "train", {**fields, "seq": s["seq"]})
+
+
+def carma(row, source):
+    s = row["settings"]
+    # The scripts assign outputs and loss in their loops, without deleting them; the encoders are given a mask.
+    fields = {"precision": "float32", "batch": s["batch"], "outputs": "kept"}
+    if "image" in s:
+        fields["optimizer"] = "adamw-foreach" if "AdamW" in s["optimizer"] else "adam-foreach"
+        fields["zero_grad"] = "before-forward"
+        return Case(image_model(row["model"], s["image"]), "train", {**fields, "tf32_convolutions": True})
+    return Case(text_model(row["model"]), "train",
+                {**fields, "optimizer": "adamw-foreach", "seq": s["seq"], "padding": True})
 
 
 def gpumemnet_timm(row, source):
@@ -281,6 +297,7 @@ RULES = {
     "xmem": xmem,
     "gpumemnet-real": gpumemnet_real,
     "gpumemnet-timm": gpumemnet_timm,
+    "carma": carma,
     "schedtune": schedtune,
     "optimum-llama": optimum,
     "optimum-nvml": optimum,
@@ -320,7 +337,10 @@ def release_of(versions):
 
 def case_of(row, source):
     case = RULES[source["source"]](row, source)
-    release = release_of({**source.get("versions", {}), **row.get("versions", {})})
+    inferred = source.get("inferred", {})
+    release = release_of({**inferred, **source.get("versions", {}), **row.get("versions", {})})
     if release:
         case.fields["release"] = release
+    if "module_loading" in inferred:
+        case.fields["module_loading"] = inferred["module_loading"]
     return case

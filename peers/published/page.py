@@ -153,19 +153,16 @@ def sources_lines(figures, qualities):
     return table(["source", "mode", "bytes", "figures", "median \\|error\\|", "p90", "worst", "under"], rows)
 
 
-def known_machine_lines(figures):
-    """Sources that state no versions, with the context of each GPU taken from its smallest figure, which is not judged."""
-    by = {}
-    for row, measured, figure in figures:
-        if row["source"].get("versions") == {} and figure["quantity"] == "device" and error_of(figure) is not None:
-            by.setdefault((row["source"]["source"], row["gpu"]), []).append(figure)
+def inferred_lines(figures):
+    """What is taken of sources that do not state it, and from what it follows."""
+    sources = {row["source"]["source"]: row["source"] for row, measured, figure in figures}
     rows = []
-    for (source, gpu), members in sorted(by.items()):
-        first = min(members, key=lambda figure: figure["measured_bytes"])
-        offset = first["measured_bytes"] - first["predicted_bytes"]
-        errors = [(f["predicted_bytes"] + offset) / f["measured_bytes"] - 1 for f in members if f is not first]
-        rows.append([source, gpu, f"{offset / 2**20:.0f} MiB", *stats_cells(errors)])
-    return table(["source", "GPU", "more than predicted", "figures", "median \\|error\\|", "p90", "worst", "under"], rows)
+    for name, source in sorted(sources.items()):
+        inferred = dict(source.get("inferred", {}))
+        why = inferred.pop("why", "")
+        if why:
+            rows.append([name, ", ".join(f"{key} {value}" for key, value in inferred.items()), why])
+    return table(["source", "taken", "why"], rows)
 
 
 def tools_lines(figures):
@@ -266,12 +263,11 @@ def page_text(figures):
         "",
         "## Where versions are not stated",
         "",
-        "Some sources do not say which PyTorch, CUDA and driver they measured with. What is predicted for context and libraries is that of "
-        "PyTorch 1.13 and newer, which loads a kernel when it first runs; older ones load all of them, about a gigabyte more. If one figure "
-        "of the machine is known, its context is. This table takes it from the smallest figure of each GPU, which is not judged, as "
-        "`assay calibrate` would. It counts for no goal.",
+        "Some sources do not say which PyTorch, CUDA and driver they measured with. What follows from other things that they published, "
+        "besides the figures here, is taken: the release, and whether kernels were loaded eagerly (`module_loading`), which is up to a "
+        "gigabyte and a half. How many bytes that is, is known from the libraries' files (docs/NUMBERS.md, 16), and from no figure of these sources.",
         "",
-        *known_machine_lines(figures),
+        *inferred_lines(figures),
         "",
         "## The tools of others on the same figures",
         "",
