@@ -286,7 +286,7 @@
       "of older libraries: transformers=4.46, or with +torch=2.1", .check = release_text_check)                        \
     /* Says nothing about segments, but about what lies beside them: harness/tape/module_table.h. */                   \
     X(MODULE_LOADING, module_loading, NAME, UNUSUAL, MODULE_LOADING_LAZY, IN_ALL, true, "modules-%", HAS_OPTION,       \
-      "module-loading", "lazy|eager", "eager: all kernels with their library, as drivers before 515",                  \
+      "module-loading", "lazy|eager", "lazy (default), or eager: all kernels at once, as drivers before 515",          \
       .subject = "modules %")                                                                                          \
     X(HEAD, head, NAME, NULLABLE, HEAD_DEFAULT, IN_ALL, true, "head-%", HAS_OPTION, "head", "bare|lm",                 \
       "without or with the head of the task (default: bare for load, else lm)", .lowest = HEAD_BARE, .label = "%")

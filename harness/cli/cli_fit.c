@@ -6,6 +6,7 @@
 #include "harness/base/size.h"
 #include "harness/cli/answer_markdown.h"
 #include "harness/cli/case_options.h"
+#include "harness/cli/margin_option.h"
 #include "harness/cli/model_notes.h"
 #include "harness/cli/output.h"
 #include "harness/cli/question_case.h"
@@ -13,12 +14,9 @@
 #include "harness/question/device_count.h"
 #include "harness/question/fit.h"
 
-enum { MARGIN_MAXIMUM = 1000 };
-
 static const struct option_row options[] = {
     QUESTION_DEVICE_ROWS,
-    {"margin", OPTION_VALUE, "PERCENT",
-     "how much more segments may be than predicted, as 5% (default: by mode; 0: none)"},
+    MARGIN_OPTION_ROW,
     CASE_OPTION_ROWS,
     STRICT_OPTION_ROW,
     {"for", OPTION_VALUE, "TARGET", "with --memory: class of devices whose workspaces count (default: sm_90)"},
@@ -72,22 +70,10 @@ static void verdict_words(const struct fit *fit, struct text *text)
     }
 }
 
-/* "5.0 %" */
-static void permille_append(int permille, struct text *text)
-{
-    text_format(text, "%d.%d %%", permille / 10, permille % 10);
-}
-
 /* What was allowed for beside the overhead, and what the answer depends on. */
 static void doubt_lines(const struct fit *fit, struct text *text)
 {
-    if (fit->doubt.more_permille > 0 || fit->doubt.less_permille > 0) {
-        text_append(text, "  segments may be ");
-        permille_append(fit->doubt.less_permille, text);
-        text_append(text, " smaller to ");
-        permille_append(fit->doubt.more_permille, text);
-        text_append(text, " larger than predicted; --margin 0 takes them as predicted\n");
-    }
+    doubt_line(fit->doubt, text);
     if (fit->verdict == FIT_UNDECIDED && fit->overhead.kind == OVERHEAD_PUBLISHED) {
         text_append(text, "  context and libraries are a range; --overhead SIZE takes one size\n");
     }
@@ -209,14 +195,6 @@ static bool left_set(const struct fit *fit, struct json *object)
                     least ? json_integer_new(fit->left_high_bytes) : json_null_new());
 }
 
-static bool doubt_set(const struct fit *fit, struct json *object)
-{
-    struct json *doubt = json_object_new();
-    bool made = json_set(doubt, "less_fraction", json_real_new((double)fit->doubt.less_permille / 1000.0)) &&
-                json_set(doubt, "more_fraction", json_real_new((double)fit->doubt.more_permille / 1000.0));
-    return json_set(object, "doubt", json_made(doubt, made));
-}
-
 /* Of the case without a bound, whether it fits or not. */
 static struct json *fit_bounds_json(const struct question_case *question, const struct replay_result *result)
 {
@@ -242,7 +220,8 @@ static struct json *fit_json(const struct question_case *question, const struct 
                          fit->verdict == FIT_UNDECIDED ? json_null_new() : json_boolean_new(fit->verdict == FIT_YES)) &&
                 json_set(object, "margin_low_bytes", json_integer_new(fit->margin_low_bytes)) &&
                 json_set(object, "margin_high_bytes", json_integer_new(fit->margin_high_bytes)) &&
-                left_set(fit, object) && level_peaks_set(object, result->peaks) && doubt_set(fit, object) &&
+                left_set(fit, object) && level_peaks_set(object, result->peaks) &&
+                json_set(object, "doubt", doubt_to_json(fit->doubt)) &&
                 json_set(object, "bounds", fit_bounds_json(question, result)) &&
                 json_set(object, "bounded_reserved_bytes_peak",
                          trial->fits ? json_integer_new(trial->bounded.reserved_bytes_peak) : json_null_new()) &&
@@ -251,30 +230,6 @@ static struct json *fit_json(const struct question_case *question, const struct 
                 json_set(object, "refusal", trial->fits ? json_null_new() : refusal_json(trial)) &&
                 json_set(object, "devices", devices_json(count));
     return json_made(object, made);
-}
-
-/* --margin, else what is not explained of such cases. */
-static enum status_code doubt_read(const struct arguments *arguments, const struct question_case *question,
-                                   struct doubt *doubt, struct status *error)
-{
-    const char *typed = arguments_value(arguments, "margin");
-    struct doubt usual = doubt_of(question->input.config, question->input.workload);
-    int64_t percent = 0;
-    char number[8];
-    if (typed == NULL) {
-        *doubt = usual;
-        return STATUS_OK;
-    }
-    size_t length = strlen(typed);
-    length -= length > 0 && typed[length - 1] == '%' ? 1 : 0;
-    snprintf(number, sizeof number, "%.*s", length < sizeof number ? (int)length : 0, typed);
-    if (integer_parse(number, 0, MARGIN_MAXIMUM, &percent, NULL) != STATUS_OK) {
-        return status_set(error, STATUS_INVALID, "fit: --margin: '%s' is no percentage; write 0 to %d, as 5%%", typed,
-                          MARGIN_MAXIMUM);
-    }
-    int less = usual.less_permille < (int)percent * 10 ? usual.less_permille : (int)percent * 10;
-    *doubt = (struct doubt){.less_permille = less, .more_permille = (int)percent * 10};
-    return STATUS_OK;
 }
 
 static enum status_code fit_print(const struct arguments *arguments, const struct question_case *question,
@@ -291,7 +246,7 @@ static enum status_code fit_print(const struct arguments *arguments, const struc
     }
     struct fit_device device = {.memory_bytes = question->memory_bytes, .overhead = question->overhead};
     if (code == STATUS_OK) {
-        code = doubt_read(arguments, question, &device.doubt, error);
+        code = margin_read(arguments, question, &device.doubt, error);
     }
     if (code == STATUS_OK) {
         code = fit_find(&question->input, &device, &fit, error);

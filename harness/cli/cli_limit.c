@@ -5,15 +5,17 @@
 #include "harness/base/nearest.h"
 #include "harness/base/size.h"
 #include "harness/cli/case_options.h"
+#include "harness/cli/margin_option.h"
 #include "harness/cli/model_notes.h"
 #include "harness/cli/output.h"
 #include "harness/cli/question_case.h"
 #include "harness/cli/question_progress.h"
-#include "harness/question/limit.h"
+#include "harness/question/limit_range.h"
 
 static const struct option_row options[] = {
     {"of", OPTION_VALUE, "batch|seq|new_tokens", "what is made as large as fits"},
     QUESTION_DEVICE_ROWS,
+    MARGIN_OPTION_ROW,
     CASE_OPTION_ROWS,
     STRICT_OPTION_ROW,
     {"for", OPTION_VALUE, "TARGET", "with --memory: class of devices whose workspaces count (default: sm_90)"},
@@ -85,24 +87,43 @@ static void next_lines(const struct limit *limit, struct text *text)
     }
 }
 
-static void limit_lines(const struct question_case *question, const struct limit *limit, int64_t bytes,
-                        struct text *text)
+/* What was found, with the segments that it was searched for with. */
+struct limit_answer {
+    struct limit limit;
+    struct limit_range range;
+    int64_t segment_bytes;
+};
+
+static void range_lines(const struct limit_answer *answer, struct text *text)
 {
+    text_append(text, "  ");
+    limit_range_words(&answer->range, case_field_key(answer->limit.field), text);
+    text_append(text, "\n");
+    doubt_line(answer->range.doubt, text);
+}
+
+static void limit_lines(const struct question_case *question, const struct limit_answer *answer, struct text *text)
+{
+    const struct limit *limit = &answer->limit;
     const char *key = case_field_key(limit->field);
     char label[64];
     question_case_heading(question, text);
     question_memory_lines(question, text);
-    question_size_line(text, "for segments", bytes);
+    question_size_line(text, "for segments", answer->segment_bytes);
     if (limit->size == 0) {
         text_format(text, "\nnot even %s %" PRId64 " fits (", key, limit->next);
         question_taken_words(question, text);
         text_append(text, ")\n");
         next_lines(limit, text);
+        if (answer->range.possible > 0) {
+            range_lines(answer, text);
+        }
         return;
     }
     text_format(text, "\nlargest %s that fits: %" PRId64 " (", key, limit->size);
     question_taken_words(question, text);
     text_append(text, ")\n");
+    range_lines(answer, text);
     snprintf(label, sizeof label, "reserved at %s %" PRId64, key, limit->size);
     question_size_line(text, label, limit->trial.bounded.reserved_bytes_peak);
     next_lines(limit, text);
@@ -129,13 +150,14 @@ static const char *bound_word(const struct limit *limit)
     return limit->next_exists ? "memory" : limit->is_own_bound ? "program" : "model";
 }
 
-static struct json *limit_json(const struct question_case *question, const struct limit *limit, int64_t bytes)
+static struct json *limit_json(const struct question_case *question, const struct limit_answer *answer)
 {
+    const struct limit *limit = &answer->limit;
     bool found = limit->size > 0, sized = limit->next_exists && limit->next_is_sized;
     struct json *object = json_object_new();
     bool made = question_case_set(question, object) &&
                 json_set(object, "of", json_string_new(case_field_key(limit->field))) &&
-                json_set(object, "segment_bytes", json_integer_new(bytes)) &&
+                json_set(object, "segment_bytes", json_integer_new(answer->segment_bytes)) &&
                 json_set(object, "limit", found ? json_integer_new(limit->size) : json_null_new()) &&
                 json_set(object, "bounded_by", json_string_new(bound_word(limit))) &&
                 json_set(object, "found", found ? trial_json(&limit->trial, limit->size) : json_null_new()) &&
@@ -144,7 +166,8 @@ static struct json *limit_json(const struct question_case *question, const struc
                 json_set(object, "excluded_from",
                          limit->excluded_from > 0 ? json_integer_new(limit->excluded_from) : json_null_new()) &&
                 json_set(object, "refused_below",
-                         limit->refused_below > 0 ? json_integer_new(limit->refused_below) : json_null_new());
+                         limit->refused_below > 0 ? json_integer_new(limit->refused_below) : json_null_new()) &&
+                limit_range_set(&answer->range, object);
     return json_made(object, made);
 }
 
@@ -153,39 +176,55 @@ static void look_show(void *context, enum case_field field, int64_t size)
     question_progress_show(context, "%s %" PRId64 " is replayed", case_field_key(field), size);
 }
 
+static enum status_code answer_find(const struct arguments *arguments, const struct question_case *question,
+                                    enum case_field field, struct limit_answer *answer, struct status *error)
+{
+    struct question_progress progress = {.command = "limit"};
+    const struct look_observer observer = {look_show, &progress};
+    struct fit_device device = {.memory_bytes = question->memory_bytes, .overhead = question->overhead};
+    answer->segment_bytes = question_segment_bytes(question);
+    enum status_code code = margin_read(arguments, question, &device.doubt, error);
+    if (code == STATUS_OK) {
+        code = limit_find(&question->input, field, answer->segment_bytes, &observer, &answer->limit, error);
+    }
+    if (code == STATUS_OK) {
+        code = limit_range_find(&question->input, &device, &answer->limit, answer->segment_bytes, &observer,
+                                &answer->range, error);
+    }
+    question_progress_end(&progress);
+    return code;
+}
+
 static enum status_code limit_print(const struct arguments *arguments, struct question_case *question,
                                     enum exit_code *exit_code, struct status *error)
 {
     enum case_field field = FIELD_BATCH;
-    struct limit limit;
+    struct limit_answer answer;
     struct text text = {0};
-    int64_t bytes = question_segment_bytes(question);
     enum status_code code = field_read(arguments, &field, error);
     if (code == STATUS_OK) {
         code = question_case_needs_memory(arguments, question, error);
     }
     if (code == STATUS_OK) {
-        struct question_progress progress = {.command = "limit"};
-        const struct look_observer observer = {look_show, &progress};
-        code = limit_find(&question->input, field, bytes, &observer, &limit, error);
-        question_progress_end(&progress);
+        code = answer_find(arguments, question, field, &answer, error);
     }
     if (code != STATUS_OK) {
         return code;
     }
+    const struct limit *limit = &answer.limit;
     question->identity.workload =
-        limit_workload(&question->identity.workload, field, limit.size > 0 ? limit.size : limit.next);
+        limit_workload(&question->identity.workload, field, limit->size > 0 ? limit->size : limit->next);
     question_positions_note(arguments, question);
     if (arguments_value(arguments, "json") != NULL) {
-        struct json *document = limit_json(question, &limit, bytes);
+        struct json *document = limit_json(question, &answer);
         code = output_json(document, error);
         json_release(document);
     } else {
-        limit_lines(question, &limit, bytes, &text);
+        limit_lines(question, &answer, &text);
         code = output_lines(&text, error);
     }
     text_release(&text);
-    *exit_code = limit.size > 0 ? EXIT_CODE_PASS : EXIT_CODE_FAIL;
+    *exit_code = limit->size > 0 ? EXIT_CODE_PASS : EXIT_CODE_FAIL;
     return code;
 }
 
@@ -208,6 +247,9 @@ const struct command command_limit = {
                "next one. Segments need not grow with the size, so larger sizes are replayed too, until tensors\n"
                "alone are too much or 64 sizes in a row do not fit. If what context and libraries take is a range,\n"
                "the most of it is taken off.\n"
+               "\n"
+               "Two more sizes are named: the largest of which assay fit says yes, and the largest of which it\n"
+               "does not say no. Between them only a measurement tells.\n"
                "\n"
                "Exit code 1: no size fits.\n",
     .options = options,

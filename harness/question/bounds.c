@@ -55,6 +55,14 @@ int64_t doubt_most(struct doubt doubt, int64_t bytes)
     return bytes + part_bytes(bytes, doubt.more_permille);
 }
 
+struct json *doubt_to_json(struct doubt doubt)
+{
+    struct json *object = json_object_new();
+    bool made = json_set(object, "less_fraction", json_real_new((double)doubt.less_permille / PERMILLE)) &&
+                json_set(object, "more_fraction", json_real_new((double)doubt.more_permille / PERMILLE));
+    return json_made(object, made);
+}
+
 struct bounds bounds_make(int64_t certain_bytes, int64_t reserved_bytes, const struct bounds_device *device,
                           const struct config *config, const struct workload *workload)
 {

@@ -29,6 +29,9 @@ struct doubt {
 int64_t doubt_least(struct doubt doubt, int64_t bytes);
 int64_t doubt_most(struct doubt doubt, int64_t bytes);
 
+/* {"less_fraction", "more_fraction"}. NULL if memory ran out. */
+struct json *doubt_to_json(struct doubt doubt);
+
 /* What measurements by others and ours left unexplained, by mode and kind of network; the table is in bounds.c. */
 struct doubt doubt_of(const struct config *config, const struct workload *workload);
 

@@ -69,18 +69,33 @@ static int64_t predicted_bytes(int64_t rest_bytes, int permille)
     return bytes > 0 ? bytes : 1;
 }
 
-/* The trial with the least of both, after that with the most was refused. Sizes of tensors are not in doubt. */
-static enum status_code least_try(const struct estimate_input *input, struct fit *found, bool *fits,
-                                  struct status *error)
+int64_t fit_sure_bytes(const struct fit_device *device)
 {
-    const struct overhead *overhead = &found->overhead;
-    int64_t rest_bytes = overhead_rest(found->memory_bytes, overhead->low_bytes);
-    bool is_range =
-        overhead->low_bytes != overhead->high_bytes || found->doubt.less_permille > 0 || found->doubt.more_permille > 0;
+    return predicted_bytes(overhead_rest(device->memory_bytes, device->overhead.high_bytes),
+                           1000 + device->doubt.more_permille);
+}
+
+int64_t fit_possible_bytes(const struct fit_device *device)
+{
+    return predicted_bytes(overhead_rest(device->memory_bytes, device->overhead.low_bytes),
+                           1000 - device->doubt.less_permille);
+}
+
+bool fit_is_open(const struct fit_device *device)
+{
+    return device->overhead.low_bytes != device->overhead.high_bytes || device->doubt.less_permille > 0 ||
+           device->doubt.more_permille > 0;
+}
+
+/* The trial with the least of both, after that with the most was refused. Sizes of tensors are not in doubt. */
+static enum status_code least_try(const struct estimate_input *input, const struct fit_device *device,
+                                  struct fit *found, bool *fits, struct status *error)
+{
+    int64_t rest_bytes = overhead_rest(device->memory_bytes, device->overhead.low_bytes);
     enum status_code code = STATUS_OK;
     found->least = found->trial;
-    if (is_range) {
-        code = trial_run(input, predicted_bytes(rest_bytes, 1000 - found->doubt.less_permille), &found->least, error);
+    if (fit_is_open(device)) {
+        code = trial_run(input, fit_possible_bytes(device), &found->least, error);
     }
     *fits = code == STATUS_OK && found->least.fits && certain_bytes(&found->least.unbounded) <= rest_bytes;
     return code;
@@ -109,12 +124,10 @@ enum status_code fit_find(const struct estimate_input *input, const struct fit_d
 {
     struct fit found = {
         .memory_bytes = device->memory_bytes, .overhead = device->overhead, .doubt = device->doubt, .verdict = FIT_YES};
-    int64_t rest_bytes = overhead_rest(device->memory_bytes, device->overhead.high_bytes);
     bool least_fits = false;
-    enum status_code code =
-        trial_run(input, predicted_bytes(rest_bytes, 1000 + device->doubt.more_permille), &found.trial, error);
+    enum status_code code = trial_run(input, fit_sure_bytes(device), &found.trial, error);
     if (code == STATUS_OK && !found.trial.fits) {
-        code = least_try(input, &found, &least_fits, error);
+        code = least_try(input, device, &found, &least_fits, error);
         found.verdict = least_fits ? FIT_UNDECIDED : FIT_NO;
         found.trial = found.least.fits ? found.trial : found.least;
         found.least = least_fits ? found.least : found.trial;

@@ -44,6 +44,14 @@ struct fit {
 enum status_code fit_find(const struct estimate_input *input, const struct fit_device *device, struct fit *fit,
                           struct status *error);
 
+/* The segments, as predicted, that `yes` and `not no` are replayed with: what is left with the most overhead, divided
+ * by 1 + more, and what is left with the least, divided by 1 - less. At least 1. */
+int64_t fit_sure_bytes(const struct fit_device *device);
+int64_t fit_possible_bytes(const struct fit_device *device);
+
+/* Whether a range or a doubt makes the two differ. */
+bool fit_is_open(const struct fit_device *device);
+
 /* Whether the case runs (at least with the least overhead) because cached segments are given back. These fill whatever
  * memory there is, so that the margins say little. */
 bool fit_gives_back(const struct fit *fit);

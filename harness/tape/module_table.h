@@ -1,6 +1,6 @@
-/* Module table: how many bytes the kernels of PyTorch's libraries are, by its release and the class of the GPU. A driver
- * that loads modules eagerly (CUDA_MODULE_LOADING=EAGER, or one before 515, which knows nothing else) loads all kernels
- * of a library with it; a lazy one loads a kernel when it first runs.
+/* Module table: how many bytes the kernels of PyTorch's libraries are, by its release and the class of the GPU. A
+ * driver that loads modules eagerly (CUDA_MODULE_LOADING=EAGER, or one before 515, which knows nothing else) loads all
+ * kernels of a library with it; a lazy one loads a kernel when it first runs.
  *
  * The bytes are those of the libraries' files (peers/pytorch/library_code.jsonl). On an H100 with PyTorch 2.11, EAGER
  * takes 734 MiB more than LAZY before the first tensor, where the files have 710, and 222 MiB more when a convolution

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "harness/question/limit.h"
+#include "harness/question/limit_range.h"
 #include "models/workload/generate.h"
 #include "tests/question/trial_scene.h"
 
@@ -36,7 +36,7 @@ static const struct limit_case cases[] = {
     {"meta-llama/Llama-3.2-1B", "sm_90", MODE_INFER, PRECISION_INT4, FIELD_SEQ, 2, 1, 0},
 };
 
-enum { CASE_COUNT = sizeof cases / sizeof cases[0] };
+enum { CASE_COUNT = sizeof cases / sizeof cases[0], RANGE_COUNT = 10 /* the tiny ones but one */ };
 
 static void scene_of(const struct limit_case *row, struct trial_scene *scene)
 {
@@ -301,12 +301,57 @@ static void a_field_that_says_nothing_is_refused(void **state)
     trial_scene_close(&scene);
 }
 
+static enum fit_verdict verdict_at(const struct trial_scene *scene, const struct fit_device *device,
+                                   enum case_field field, int64_t size)
+{
+    struct workload workload = limit_workload(scene->input.workload, field, size);
+    struct estimate_input input = scene->input;
+    struct fit fit;
+    struct status error = {0};
+    input.workload = &workload;
+    if (fit_find(&input, device, &fit, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    return fit.verdict;
+}
+
+/* What limit says surely fits, and may, is what fit says yes and not no to; one more is neither. */
+static void the_sure_and_the_possible_size_are_those_of_fit(void **state)
+{
+    (void)state;
+    static const struct doubt doubts[] = {{0, 0}, {50, 120}, {300, 550}};
+    int differ = 0;
+    for (size_t i = 0; i < RANGE_COUNT * sizeof doubts / sizeof doubts[0]; i++) {
+        const struct limit_case *row = &cases[i % RANGE_COUNT];
+        struct trial_scene scene;
+        scene_of(row, &scene);
+        const struct fit_device device = {.memory_bytes = INT64_C(256) << 20,
+                                          .overhead = {.low_bytes = 1 << 20, .high_bytes = 9 << 20},
+                                          .doubt = doubts[i / RANGE_COUNT]};
+        struct limit limit;
+        struct limit_range range;
+        int64_t bytes = overhead_rest(device.memory_bytes, device.overhead.high_bytes);
+        assert_int_equal(limit_find(&scene.input, row->field, bytes, NULL, &limit, NULL), STATUS_OK);
+        assert_int_equal(limit_range_find(&scene.input, &device, &limit, bytes, NULL, &range, NULL), STATUS_OK);
+        int64_t most = limit_maximum(scene.input.config, scene.input.workload, row->field);
+        assert_true(range.sure > 0 && range.sure <= limit.size && limit.size <= range.possible);
+        assert_int_equal(verdict_at(&scene, &device, row->field, range.sure), FIT_YES);
+        assert_true(range.sure == most || verdict_at(&scene, &device, row->field, range.sure + 1) != FIT_YES);
+        assert_true(verdict_at(&scene, &device, row->field, range.possible) != FIT_NO);
+        assert_true(range.possible == most || verdict_at(&scene, &device, row->field, range.possible + 1) == FIT_NO);
+        differ += range.sure < range.possible;
+        trial_scene_close(&scene);
+    }
+    assert_true(differ >= RANGE_COUNT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_size_found_runs_and_the_next_does_not),
         cmocka_unit_test(a_scan_of_all_sizes_finds_no_less),
         cmocka_unit_test(a_larger_size_may_fit_where_a_smaller_does_not),
+        cmocka_unit_test(the_sure_and_the_possible_size_are_those_of_fit),
         cmocka_unit_test(the_host_agrees),
         cmocka_unit_test(a_model_bounds_what_memory_does_not),
         cmocka_unit_test(a_tape_bounds_no_tokens),
