@@ -1,11 +1,14 @@
 /* Case field: the rows of the register, compiled. Not the value of a field in a case: workload.c. */
 #include "harness/case/case_field.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "harness/base/size_text.h"
 #include "harness/case/place_text.h"
 #include "harness/case/release.h"
+#include "harness/case/share.h"
 #include "harness/case/workload.h"
 
 static const char *const switch_words[] = {"false", "true"};
@@ -15,6 +18,7 @@ static const char *const switch_words[] = {"false", "true"};
 #define WORDS_OF_NAME(name, member) static const char *const member##_words[name##_COUNT] = {name##_TABLE(WORD)};
 #define WORDS_OF_COUNT(name, member)
 #define WORDS_OF_SWITCH(name, member)
+#define WORDS_OF_SHARE(name, member)
 #define WORDS_OF_TEXT(name, member)
 #define WORDS_OF(name, member, kind, ...) WORDS_OF_##kind(name, member)
 CASE_FIELD_TABLE(WORDS_OF)
@@ -37,6 +41,7 @@ static enum status_code checkpoint_check(const char *text, struct status *error)
 #define ROW_WORDS_NAME(name, member) .words = member##_words, .word_count = name##_COUNT,
 #define ROW_WORDS_COUNT(name, member)
 #define ROW_WORDS_SWITCH(name, member) .words = switch_words, .word_count = 2,
+#define ROW_WORDS_SHARE(name, member)
 #define ROW_WORDS_TEXT(name, member)
 #define ROW(name, member_, kind_, record_, usual, modes_, condition, spelling_, has_option, option_, value, ...)       \
     [FIELD_##name] = {.key = #member_,                                                                                 \
@@ -62,6 +67,7 @@ _Static_assert(FIELD_COUNT <= 64, "a set of fields is one uint64_t");
     }
 #define FUNCTION_COUNT(member)
 #define FUNCTION_SWITCH(member)
+#define FUNCTION_SHARE(member)
 #define FUNCTION_TEXT(member)
 #define FUNCTION(name, member, kind, ...) FUNCTION_##kind(member)
 CASE_FIELD_TABLE(FUNCTION)
@@ -94,6 +100,20 @@ const char *case_field_word(enum case_field field, int64_t value)
 {
     const struct case_field_row *row = &rows[field];
     return row->words != NULL && value >= 0 && value < row->word_count ? row->words[value] : NULL;
+}
+
+const char *case_field_value_text(enum case_field field, int64_t value, char buffer[CASE_VALUE_BYTES])
+{
+    _Static_assert((int)CASE_VALUE_BYTES >= (int)SHARE_TEXT_BYTES, "a share has room");
+    const char *word = case_field_word(field, value);
+    if (word != NULL) {
+        return word;
+    }
+    if (rows[field].kind == FIELD_KIND_SHARE) {
+        return share_format(value, buffer);
+    }
+    snprintf(buffer, CASE_VALUE_BYTES, "%" PRId64, value);
+    return buffer;
 }
 
 void case_field_spell(const char *spelling, const char *value, struct text *text)

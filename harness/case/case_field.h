@@ -156,7 +156,8 @@
  *
  * member       of struct workload; also the key in suites and records, and the name of the column
  * KIND         NAME: one of the words of its table above, an enum of the member's name. COUNT: an int64_t. SWITCH: a
- *              bool. TEXT: a const char *, borrowed; NULL: nothing is said
+ *              bool. SHARE: of a whole, below 1; an int64_t of millionths, written as a decimal number: 0.05 (share.h).
+ *              TEXT: a const char *, borrowed; NULL: nothing is said
  * RECORD       how records have it: enum case_record
  * usual        its value when nobody says one; `mode` is that of the case
  * modes        those in which it says something about a case (IN_TRAIN)
@@ -217,6 +218,11 @@
     X(LORA_TARGETS, lora_targets, NAME, SINCE, LORA_TARGETS_ATTENTION, IN_TRAIN,                                       \
       !traits.is_image && workload->lora_rank > 0, "lora-%", HAS_OPTION, "lora-targets", "attention|linear",           \
       "PEFT's defaults, or all but the head (default: attention)", .label = "%", .remedy = "add --lora-rank 8")        \
+    /* nn.Dropout before the first factor of each adapter: of LoraConfig, whose own default is 0. */                   \
+    X(LORA_DROPOUT, lora_dropout, SHARE, UNUSUAL, 0, IN_TRAIN, !traits.is_image && workload->lora_rank > 0,            \
+      "lora-dropout%", HAS_OPTION, "lora-dropout", "P",                                                                \
+      "dropout before each adapter of LoRA: 0.05, 0.1 (train; default: 0)", .usual_is_no = true,                       \
+      .refusal = "trains no adapters; write 0, or", .remedy = "add --lora-rank 8")                                     \
     /* PEFT's prepare_model_for_kbit_training has run: prepare_kbit.h. */                                              \
     X(PREPARE_KBIT, prepare_kbit, SWITCH, SINCE, false, IN_TRAIN,                                                      \
       !traits.is_image && workload->lora_rank > 0 && workload_is_bitsandbytes(workload), "prepare-kbit", HAS_OPTION,   \
@@ -306,11 +312,13 @@ enum case_field {
 #define CASE_WORDS_NAME(name, member)    enum member { name##_TABLE(CASE_WORD_ENUM) name##_COUNT };
 #define CASE_WORDS_COUNT(name, member)
 #define CASE_WORDS_SWITCH(name, member)
+#define CASE_WORDS_SHARE(name, member)
 #define CASE_WORDS_TEXT(name, member)
 #define CASE_WORDS(name, member, kind, ...) CASE_WORDS_##kind(name, member)
 CASE_FIELD_TABLE(CASE_WORDS)
 #undef CASE_WORDS
 #undef CASE_WORDS_TEXT
+#undef CASE_WORDS_SHARE
 #undef CASE_WORDS_SWITCH
 #undef CASE_WORDS_COUNT
 #undef CASE_WORDS_NAME
@@ -326,7 +334,14 @@ enum {
     IN_ALL = (1 << MODE_COUNT) - 1
 };
 
-enum case_field_kind { FIELD_KIND_MODEL, FIELD_KIND_NAME, FIELD_KIND_COUNT, FIELD_KIND_SWITCH, FIELD_KIND_TEXT };
+enum case_field_kind {
+    FIELD_KIND_MODEL,
+    FIELD_KIND_NAME,
+    FIELD_KIND_COUNT,
+    FIELD_KIND_SWITCH,
+    FIELD_KIND_SHARE,
+    FIELD_KIND_TEXT
+};
 
 /* How the identity of a record has a field. */
 enum case_record {
@@ -367,8 +382,12 @@ enum case_field_kind case_field_kind(enum case_field field);
 /* The field of a key of this length; FIELD_COUNT: there is none. */
 enum case_field case_field_find(const char *key, size_t length);
 
-/* The word for a value ("bfloat16", "true"); NULL for a model, a count and a text. */
+/* The word for a value ("bfloat16", "true"); NULL for a model, a count, a share and a text. */
 const char *case_field_word(enum case_field field, int64_t value);
+
+/* A value as a suite writes it: its word, or in buffer "8", "0.05". Not of a model or a text. */
+enum { CASE_VALUE_BYTES = 24 };
+const char *case_field_value_text(enum case_field field, int64_t value, char buffer[CASE_VALUE_BYTES]);
 
 /* Appends a spelling or a label ("lora-%") with its value. */
 void case_field_spell(const char *spelling, const char *value, struct text *text);
@@ -377,11 +396,13 @@ void case_field_spell(const char *spelling, const char *value, struct text *text
 #define CASE_WORD_OF_NAME(member) const char *member##_name(enum member member);
 #define CASE_WORD_OF_COUNT(member)
 #define CASE_WORD_OF_SWITCH(member)
+#define CASE_WORD_OF_SHARE(member)
 #define CASE_WORD_OF_TEXT(member)
 #define CASE_WORD_OF(name, member, kind, ...) CASE_WORD_OF_##kind(member)
 CASE_FIELD_TABLE(CASE_WORD_OF)
 #undef CASE_WORD_OF
 #undef CASE_WORD_OF_TEXT
+#undef CASE_WORD_OF_SHARE
 #undef CASE_WORD_OF_SWITCH
 #undef CASE_WORD_OF_COUNT
 #undef CASE_WORD_OF_NAME

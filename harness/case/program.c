@@ -2,7 +2,6 @@
  * bytes is the tape's matter; peers/pytorch/programs.py runs the programs themselves. */
 #include "harness/case/program.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define DEFAULTS(field_, value_, source_)                                                                              \
@@ -78,7 +77,8 @@ static const struct program_row rows[] = {
             .what = "the loop of PEFT's documentation around get_peft_model",
             .modes = IN_TRAIN,
             .settings = {SCALES_LOSS, DEFAULTS(FIELD_LORA_RANK, "8", "peft 0.21, tuners/lora/config.py: r = 8"),
-                         ADAMW_FOREACH, CACHES, KEEPS_OUTPUTS,
+                         DEFAULTS(FIELD_LORA_DROPOUT, "0.1", "peft, docs, quicktour: lora_dropout=0.1"), ADAMW_FOREACH,
+                         CACHES, KEEPS_OUTPUTS,
                          DEFAULTS(FIELD_ZERO_GRAD, "after-step", "peft, examples: optimizer.zero_grad() at the end")},
         },
     [PROGRAM_TRL_SFT] =
@@ -157,31 +157,21 @@ bool program_is_habit(enum case_field field)
     return false;
 }
 
-/* As a suite spells it. */
-static const char *value_words(const struct workload *workload, enum case_field field, char buffer[24])
-{
-    int64_t value = workload_field_value(workload, field);
-    const char *word = case_field_word(field, value);
-    if (word == NULL) {
-        snprintf(buffer, 24, "%lld", (long long)value);
-    }
-    return word != NULL ? word : buffer;
-}
-
 static enum status_code setting_check(const struct workload *workload, const struct program_setting *setting,
                                       struct status *error)
 {
     struct case_value wanted;
-    char buffer[24];
+    char buffer[CASE_VALUE_BYTES];
     enum case_field field = setting->field;
     enum status_code code = case_value_parse(field, setting->value, &wanted, error);
     if (code != STATUS_OK || workload_field_value(workload, field) == wanted.number) {
         return code;
     }
-    return status_set(error, STATUS_INVALID, "%s: %s itself has %s and no other; leave it out, or write %s",
-                      workload_value_words(error, field, value_words(workload, field, buffer)).text,
-                      program_name(workload->program), setting->value,
-                      workload_value_words(error, FIELD_PROGRAM, "plain-loop").text);
+    return status_set(
+        error, STATUS_INVALID, "%s: %s itself has %s and no other; leave it out, or write %s",
+        workload_value_words(error, field, case_field_value_text(field, workload_field_value(workload, field), buffer))
+            .text,
+        program_name(workload->program), setting->value, workload_value_words(error, FIELD_PROGRAM, "plain-loop").text);
 }
 
 enum status_code program_check(const struct workload *workload, struct status *error)
@@ -204,12 +194,14 @@ enum status_code program_check(const struct workload *workload, struct status *e
 static int habits_append(const struct workload *workload, uint64_t fields_said, struct text *text)
 {
     int count = 0;
-    char buffer[24];
+    char buffer[CASE_VALUE_BYTES];
     for (enum case_field field = FIELD_MODE; field < FIELD_COUNT; field++) {
         bool is_said = (fields_said >> field & 1U) != 0 && !case_field_row(field)->is_always_spelled;
         if (is_said && program_is_habit(field) && !workload_field_is_usual(workload, field)) {
             text_format(text, "%s%s", count == 0 ? "" : ", ",
-                        workload_name_words(NULL, field, value_words(workload, field, buffer)).text);
+                        workload_name_words(NULL, field,
+                                            case_field_value_text(field, workload_field_value(workload, field), buffer))
+                            .text);
             count++;
         }
     }

@@ -8,6 +8,7 @@
 #include "harness/base/size.h"
 #include "harness/base/text.h"
 #include "harness/case/program.h"
+#include "harness/case/share.h"
 #include "harness/case/workload_alias.h"
 
 const char *workload_field_text(const struct workload *workload, enum case_field field)
@@ -28,6 +29,7 @@ int64_t workload_field_value(const struct workload *workload, enum case_field fi
     bool on = false;
     switch (case_field_row(field)->kind) {
     case FIELD_KIND_COUNT:
+    case FIELD_KIND_SHARE:
         memcpy(&count, member, sizeof count);
         return count;
     case FIELD_KIND_NAME:
@@ -159,6 +161,12 @@ enum status_code case_value_parse(enum case_field field, const char *text, struc
             status_prefix(error, "%s", workload_key_words(error, field).text);
         }
         break;
+    case FIELD_KIND_SHARE:
+        code = share_parse(text, &made.number, error);
+        if (code != STATUS_OK) {
+            status_prefix(error, "%s", workload_key_words(error, field).text);
+        }
+        break;
     case FIELD_KIND_TEXT:
         code = row->check(text, error);
         made = (struct case_value){.number = 1, .text = text};
@@ -185,6 +193,7 @@ void workload_put(struct workload *workload, enum case_field field, const struct
     bool on = value->number == 1;
     switch (row->kind) {
     case FIELD_KIND_COUNT:
+    case FIELD_KIND_SHARE:
         memcpy(member, &value->number, row->bytes);
         break;
     case FIELD_KIND_TEXT:

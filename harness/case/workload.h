@@ -8,6 +8,7 @@
 #define WORKLOAD_MEMBER_NAME(member)             enum member member;
 #define WORKLOAD_MEMBER_COUNT(member)            int64_t member;
 #define WORKLOAD_MEMBER_SWITCH(member)           bool member;
+#define WORKLOAD_MEMBER_SHARE(member)            int64_t member;
 #define WORKLOAD_MEMBER_TEXT(member)             const char *member;
 #define WORKLOAD_MEMBER(name, member, kind, ...) WORKLOAD_MEMBER_##kind(member)
 struct workload {
@@ -15,6 +16,7 @@ struct workload {
 };
 #undef WORKLOAD_MEMBER
 #undef WORKLOAD_MEMBER_TEXT
+#undef WORKLOAD_MEMBER_SHARE
 #undef WORKLOAD_MEMBER_SWITCH
 #undef WORKLOAD_MEMBER_COUNT
 #undef WORKLOAD_MEMBER_NAME
@@ -31,7 +33,8 @@ uint64_t workload_fields_said(const struct workload *workload, struct case_trait
 /* The head of a case that says none: bare for load, lm otherwise. */
 enum head workload_head(const struct workload *workload);
 
-/* The value: of a name its enumerator, of a switch 0 or 1, of a text 1 if there is one. */
+/* The value: of a name its enumerator, of a switch 0 or 1, of a share millionths, of
+ * a text 1 if there is one. */
 int64_t workload_field_value(const struct workload *workload, enum case_field field);
 /* Of a text; NULL: nothing is said. */
 const char *workload_field_text(const struct workload *workload, enum case_field field);
@@ -62,7 +65,7 @@ struct case_value {
     const char *text;
 };
 
-/* From text: a count, a word or an alias of it (workload_alias.h), a text that is checked; of a model anything.
+/* From text: a count, a share, a word or an alias of it (workload_alias.h), a checked text; of a model anything.
  * STATUS_INVALID says what is wrong and lists what would be right. */
 enum status_code case_value_parse(enum case_field field, const char *text, struct case_value *value,
                                   struct status *error);

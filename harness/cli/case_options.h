@@ -11,6 +11,7 @@
 #define CASE_OPTION_KIND_NAME       OPTION_VALUE
 #define CASE_OPTION_KIND_COUNT      OPTION_VALUE
 #define CASE_OPTION_KIND_SWITCH     OPTION_BOOLEAN
+#define CASE_OPTION_KIND_SHARE      OPTION_VALUE
 #define CASE_OPTION_KIND_TEXT       OPTION_VALUE
 #define CASE_OPTION_HELP(help, ...) help
 #define CASE_OPTION_ROW(name, member, kind, record, usual, modes, condition, spelling, has, option, value, ...)        \

@@ -59,7 +59,7 @@ enum status_code habit_costs_find(const struct estimate_input *input, uint64_t f
         enum case_field_kind kind = case_field_kind(field);
         struct habit_cost cost = {.field = field, .without = workload_field_value(&lean, field)};
         if ((fields_said >> field & 1U) == 0 || !program_is_habit(field) ||
-            (kind != FIELD_KIND_NAME && kind != FIELD_KIND_SWITCH)) {
+            (kind != FIELD_KIND_NAME && kind != FIELD_KIND_SWITCH && kind != FIELD_KIND_SHARE)) {
             continue;
         }
         int64_t value = workload_field_value(input->workload, field);
@@ -87,7 +87,7 @@ static void rows_append(const struct habit_costs *costs, bool in_case, const cha
     bool is_first = true;
     for (int i = 0; i < costs->count; i++) {
         const struct habit_cost *cost = &costs->rows[i];
-        char allocated[SIZE_TEXT_BYTES + 1], reserved[SIZE_TEXT_BYTES + 1];
+        char allocated[SIZE_TEXT_BYTES + 1], reserved[SIZE_TEXT_BYTES + 1], value[CASE_VALUE_BYTES];
         if (cost->is_in_case != in_case) {
             continue;
         }
@@ -96,7 +96,7 @@ static void rows_append(const struct habit_costs *costs, bool in_case, const cha
         signed_size(cost->allocated_bytes, allocated);
         signed_size(cost->reserved_bytes, reserved);
         text_format(text, "%13s allocated, %13s reserved: %s %s\n", allocated, reserved, case_field_key(cost->field),
-                    case_field_word(cost->field, cost->with));
+                    case_field_value_text(cost->field, cost->with, value));
     }
 }
 
@@ -110,6 +110,12 @@ void habit_costs_lines(const struct habit_costs *costs, const struct workload *w
     text_release(&heading);
 }
 
+static struct json *value_json(enum case_field field, int64_t value)
+{
+    char buffer[CASE_VALUE_BYTES];
+    return json_string_new(case_field_value_text(field, value, buffer));
+}
+
 struct json *habit_costs_json(const struct habit_costs *costs)
 {
     struct json *rows = json_array_new();
@@ -118,8 +124,8 @@ struct json *habit_costs_json(const struct habit_costs *costs)
         const struct habit_cost *cost = &costs->rows[i];
         struct json *row = json_object_new();
         bool written = json_set(row, "field", json_string_new(case_field_key(cost->field))) &&
-                       json_set(row, "with", json_string_new(case_field_word(cost->field, cost->with))) &&
-                       json_set(row, "without", json_string_new(case_field_word(cost->field, cost->without))) &&
+                       json_set(row, "with", value_json(cost->field, cost->with)) &&
+                       json_set(row, "without", value_json(cost->field, cost->without)) &&
                        json_set(row, "in_case", json_boolean_new(cost->is_in_case)) &&
                        json_set(row, "allocated_bytes", json_integer_new(cost->allocated_bytes)) &&
                        json_set(row, "reserved_bytes", json_integer_new(cost->reserved_bytes));

@@ -62,6 +62,7 @@ enum { FIELD_OPTIONAL = false, FIELD_REQUIRED = true };
 #define IDENTITY_KIND_NAME   KIND_STRING
 #define IDENTITY_KIND_COUNT  KIND_INTEGER
 #define IDENTITY_KIND_SWITCH KIND_BOOLEAN
+#define IDENTITY_KIND_SHARE  KIND_NUMBER
 #define IDENTITY_KIND_TEXT   KIND_STRING
 #define IDENTITY_FIELD(name, member, kind, record, ...)                                                                \
     {"identity." #member, IDENTITY_KIND_##kind | (RECORD_##record == RECORD_ALWAYS ? 0 : KIND_NULL),                   \

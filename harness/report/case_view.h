@@ -91,11 +91,12 @@ struct estimator_total {
     int64_t weights_bytes; /* of these; BYTES_UNKNOWN: the estimator does not say */
 };
 
-/* A field of a case: the word or the text of the record, NULL for none; a count, negative for none; whether a switch is
- * on. */
+/* A field of a case: the word or the text of the record, NULL for none; a count or a share, negative for none; whether
+ * a switch is on. */
 #define VIEW_MEMBER_NAME(member)             const char *member;
 #define VIEW_MEMBER_COUNT(member)            int64_t member;
 #define VIEW_MEMBER_SWITCH(member)           bool member;
+#define VIEW_MEMBER_SHARE(member)            int64_t member;
 #define VIEW_MEMBER_TEXT(member)             const char *member;
 #define VIEW_MEMBER(name, member, kind, ...) VIEW_MEMBER_##kind(member)
 

@@ -6,7 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/case/share.h"
 #include "harness/case/workload.h"
+
+/* -1: none. */
+static int64_t share_read(const struct json *value)
+{
+    double share = json_real_or(value, -1.0);
+    return share >= 0.0 && share < 1.0 ? share_millionths(share) : -1;
+}
 
 void case_fields_read(struct filling *filling, const struct json *identity)
 {
@@ -15,6 +23,7 @@ void case_fields_read(struct filling *filling, const struct json *identity)
 #define READ_NAME(member)             view->member = word_read(filling, json_get(identity, #member), NULL);
 #define READ_COUNT(member)            view->member = json_integer_or(json_get(identity, #member), -1);
 #define READ_SWITCH(member)           view->member = json_boolean_or(json_get(identity, #member), false);
+#define READ_SHARE(member)            view->member = share_read(json_get(identity, #member));
 #define READ_TEXT(member)             READ_NAME(member)
 #define READ(name, member, kind, ...) READ_##kind(member)
     CASE_FIELD_TABLE(READ)
@@ -32,6 +41,7 @@ const char *case_field_said(const struct case_view *view, enum case_field field,
 #define SAID_NAME(member)   view->member
 #define SAID_COUNT(member)  count_word(view->member, buffer)
 #define SAID_SWITCH(member) view->member ? "true" : "false"
+#define SAID_SHARE(member)  view->member < 0 ? NULL : case_field_value_text(field, view->member, buffer)
 #define SAID_TEXT(member)   view->member
 #define SAID(name, member, kind, ...)                                                                                  \
     case FIELD_##name:                                                                                                 \
@@ -61,9 +71,7 @@ static bool is_usual(const struct case_view *view, enum case_field field, const 
     struct workload usual = workload_default(mode_of(view));
     usual.head = workload_head(&usual);
     int64_t value = workload_field_value(&usual, field);
-    const char *name =
-        case_field_kind(field) == FIELD_KIND_COUNT ? count_word(value, buffer) : case_field_word(field, value);
-    return name != NULL && strcmp(word, name) == 0;
+    return case_field_kind(field) != FIELD_KIND_TEXT && strcmp(word, case_field_value_text(field, value, buffer)) == 0;
 }
 
 bool case_field_is_told(const struct case_view *view, enum case_field field)

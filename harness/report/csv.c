@@ -268,6 +268,7 @@ static void attempt_write(const struct report *report, struct csv_attempt *attem
 #define ABSENT_NAME(member)
 #define ABSENT_COUNT(member) .member = -1,
 #define ABSENT_SWITCH(member)
+#define ABSENT_SHARE(member) .member = -1,
 #define ABSENT_TEXT(member)
 #define ABSENT(name, member, kind, ...) ABSENT_##kind(member)
 

@@ -7,6 +7,7 @@
 
 #include "harness/base/hash.h"
 #include "harness/case/program.h"
+#include "harness/case/share.h"
 #include "models/config/family.h"
 
 struct case_traits family_traits(const struct family *family)
@@ -40,12 +41,8 @@ const char *identity_value(const struct identity *identity, enum case_field fiel
     if (case_field_kind(field) == FIELD_KIND_TEXT) {
         return workload_field_text(&identity->workload, field);
     }
-    int64_t value = workload_field_value(&identity->workload, field);
-    const char *word = case_field_word(field, value);
-    if (word == NULL) {
-        snprintf(buffer, IDENTITY_VALUE_BYTES, "%" PRId64, value);
-    }
-    return word != NULL ? word : buffer;
+    _Static_assert((int)IDENTITY_VALUE_BYTES >= (int)CASE_VALUE_BYTES, "a value has room");
+    return case_field_value_text(field, workload_field_value(&identity->workload, field), buffer);
 }
 
 static void id_model(const char *model, struct text *id)
@@ -87,6 +84,8 @@ static struct json *field_json(const struct identity *identity, enum case_field 
         return json_integer_new(workload_field_value(&identity->workload, field));
     case FIELD_KIND_SWITCH:
         return json_boolean_new(workload_field_value(&identity->workload, field) != 0);
+    case FIELD_KIND_SHARE:
+        return json_real_new(share_of(workload_field_value(&identity->workload, field)));
     case FIELD_KIND_MODEL:
     case FIELD_KIND_NAME:
     case FIELD_KIND_TEXT:

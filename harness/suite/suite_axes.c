@@ -67,7 +67,7 @@ static enum status_code model_read(struct expansion *expansion, const struct nod
 static bool is_word(enum case_field field)
 {
     enum case_field_kind kind = case_field_kind(field);
-    return kind != FIELD_KIND_COUNT && kind != FIELD_KIND_SWITCH;
+    return kind != FIELD_KIND_COUNT && kind != FIELD_KIND_SWITCH && kind != FIELD_KIND_SHARE;
 }
 
 static enum status_code value_read(struct expansion *expansion, const struct node *node, enum case_field field,

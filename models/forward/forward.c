@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "harness/case/share.h"
 #include "models/forward/module_visit.h"
 #include "models/forward/prepare_kbit.h"
 #include "models/forward/relative_bias.h"
@@ -57,8 +58,8 @@ static struct value *linear_of_values(const struct forward *forward, struct modu
 }
 
 /* peft's lora layer around a frozen one that made result of a (weight: NULL if it is not quantised): result +
- * B(A(a)) * scaling, the adapter in its own dtype. The scaling is lora_alpha / rank, with LoraConfig's alpha of 8; its
- * dropout is 0. lora.Linear adds in the wider dtype and rounds the sum; its forms for bitsandbytes round the update and
+ * B(A(dropout(a))) * scaling, the adapter in its own dtype. The scaling is lora_alpha / rank, with LoraConfig's alpha
+ * of 8. lora.Linear adds in the wider dtype and rounds the sum; its forms for bitsandbytes round the update and
  * add in the dtype of result, that of 4 bits to a copy. */
 static struct value *linear_adapted(const struct forward *forward, const char *prefix, const struct quantized *weight,
                                     struct value *a, struct value *result)
@@ -76,7 +77,11 @@ static struct value *linear_adapted(const struct forward *forward, const char *p
         value_rebind(tape, &result, tape_clone(tape, result));
     }
     struct value *input = tape_cast(tape, a, value_dtype(first));
-    struct value *update = tape_linear(tape, input, first, NULL);
+    struct value *kept = tape_dropout(tape, input, share_of(forward->workload->lora_dropout));
+    struct value *update = tape_linear(tape, kept, first, NULL);
+    if (kept != input) {
+        tape_drop(tape, kept);
+    }
     value_rebind(tape, &update,
                  tape_linear(tape, update, forward_tensor(forward, LORA_PATH ".weight", prefix, "B"), NULL));
     value_rebind(tape, &update, tape_scale(tape, update, (double)LORA_ALPHA / (double)rank));

@@ -214,10 +214,11 @@ def keep_float32(model, dtype):
 
 
 def adapt(model, case):
-    """The model with LoRA adapters; all but the rank and the targets are LoraConfig's own defaults."""
+    """The model with LoRA adapters; all but the rank, targets and dropout are LoraConfig's own defaults."""
     import peft  # here alone: other cases do without it
     targets = None if case["lora_targets"] == "attention" else "all-linear"
-    return peft.get_peft_model(model, peft.LoraConfig(r=case["lora_rank"], target_modules=targets))
+    return peft.get_peft_model(model, peft.LoraConfig(r=case["lora_rank"], target_modules=targets,
+                                                       lora_dropout=case.get("lora_dropout", 0.0)))
 
 
 def image_shape(case, config):

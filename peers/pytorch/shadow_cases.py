@@ -193,6 +193,26 @@ def adapter_cases():
     return out
 
 
+def adapter_dropout_cases():
+    """Adapters with LoraConfig's lora_dropout, as PEFT's scripts have it; event by event for tiny models."""
+    out = []
+    for model in ("bert-base-cased", "gpt2", "llama-mha", "llama-3.2-1b"):
+        for precision in ("float32", "bfloat16", "amp-bfloat16"):
+            for targets, checkpointing in (("attention", False), ("attention", True), ("linear", False)):
+                out.append(case_of(model, "train", precision, 2, 96, "sdpa", optimizer_for(precision), lora_rank=8,
+                                   lora_targets=targets, lora_dropout=0.1, checkpointing=checkpointing))
+    for model in ("tiny/bert", "tiny/gpt2", "tiny/llama-gqa"):
+        for precision in ("float32", "bfloat16", "amp-bfloat16"):
+            for checkpointing in (False, True):
+                out.append(case_of(model, "train", precision, 2, 8, "eager", "adamw-fused", lora_rank=8,
+                                   lora_targets="linear", lora_dropout=0.05, checkpointing=checkpointing, events=True))
+    for precision in ("int8", "int4"):
+        for model in ("gpt2", "llama-3.2-1b"):
+            out.append(case_of(model, "train", precision, 4, 512, "sdpa", "adamw-fused", lora_rank=8,
+                               lora_targets="linear", lora_dropout=0.05, checkpointing=True, prepare_kbit=True))
+    return out
+
+
 def quantized_cases():
     """Weights in 8 and 4 bits by bitsandbytes, and adapters on them (QLoRA)."""
     out = []
@@ -511,7 +531,8 @@ def has_form(case):
 
 def cases():
     return (tiny_cases() + layer_pairs() + full_cases() + generate_cases() + quantized_cache_cases() +
-            adapter_cases() + quantized_cases() + fused_loss_cases() + decoder_cases() + decoder_generate_cases() +
+            adapter_cases() + adapter_dropout_cases() + quantized_cases() + fused_loss_cases() +
+            decoder_cases() + decoder_generate_cases() +
             encoder_cases() + list(filter(has_form, learned_position_cases())) + expert_cases(*EXPERTS) +
             latent_cases() + expert_generate_cases() + encoder_decoder_cases() + falcon_cases() +
             gpt_neo_cases() + timm_vit_cases() + regnet_cases() + step_cases(case_of) +

@@ -69,6 +69,9 @@ static const char *unusual_value(enum case_field field, enum mode mode, char buf
             return texts[i];
         }
     }
+    if (row->kind == FIELD_KIND_SHARE) {
+        return is_usual(field, "0.05", mode) ? "0.125" : "0.05";
+    }
     if (row->kind != FIELD_KIND_COUNT) {
         hole(field, "no value of it is unusual, or none of texts[] is one of it");
     }

@@ -96,7 +96,7 @@ static const struct {
     {{"help", "modles"}, "assay: unknown command 'modles'; did you mean models?\n"},
     {{"plot"}, "assay: unknown command 'plot'; assay --help lists them\n"},
     {{"estimate", "gpt2", "--lora", "8"},
-     "assay: estimate: unknown option '--lora'; did you mean --lora-rank or --lora-targets?\n"},
+     "assay: estimate: unknown option '--lora'; did you mean --lora-rank, --lora-targets or --lora-dropout?\n"},
     {{"estimate", "gpt2", "--batch-size", "8"},
      "assay: estimate: unknown option '--batch-size'; did you mean --batch?\n"},
     {{"estimate", "gpt2", "--max_new_tokens=8"},

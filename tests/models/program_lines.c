@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "harness/case/program.h"
+#include "harness/case/share.h"
 #include "tests/models/shadow_lines.h"
 
 static const struct {
@@ -77,6 +78,9 @@ struct workload program_line_workload(const struct json *line)
     workload.accumulate = json_integer_or(json_get(line, "accumulate"), 1);
     workload.lora_rank = json_integer_or(json_get(line, "lora_rank"), 0);
     if (strcmp(program, "plain-loop") == 0 || strcmp(program, "peft-script") == 0) {
+        workload.lora_dropout = json_get(line, "lora_dropout") != NULL
+                                    ? share_millionths(json_real_or(json_get(line, "lora_dropout"), 0.0))
+                                    : workload.lora_dropout;
         said_take(line, "outputs", &workload);
         said_take(line, "zero_grad", &workload);
         if (!json_boolean_or(json_get(line, "set_to_none"), true)) {

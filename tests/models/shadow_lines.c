@@ -53,6 +53,9 @@ static enum status_code field_set(struct workload *workload, const char *key, co
     if (text == NULL && json_kind(value) == JSON_KIND_INTEGER) {
         snprintf(number, sizeof number, "%" PRId64, json_integer_or(value, 0));
         text = number;
+    } else if (text == NULL && json_kind(value) == JSON_KIND_REAL) {
+        snprintf(number, sizeof number, "%.6g", json_real_or(value, 0.0));
+        text = number;
     } else if (text == NULL && json_kind(value) == JSON_KIND_BOOLEAN) {
         text = json_boolean_or(value, false) ? "true" : "false";
     }

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "harness/base/json.h"
+#include "harness/case/share.h"
 #include "models/find/config_file.h"
 #include "tests/models/tiny_weights.h"
 
@@ -143,9 +144,11 @@ static void ten_steps_lower_the_loss(void **state)
 static void checkpointing_changes_no_gradient(void **state)
 {
     (void)state;
-    for (int family = 0; family < FAMILY_TESTS; family++) {
+    for (int variant = 0; variant < 2 * FAMILY_TESTS; variant++) {
+        int family = variant / 2;
         struct tape_machine plain, checkpointed;
         struct workload workload = adapting(LORA_TARGETS_ATTENTION);
+        workload.lora_dropout = variant % 2 == 0 ? 0 : share_millionths(0.3); /* drawn again, as it was drawn */
         machine_open_tiny(&plain, families[family], &workload, 1, 1e-4);
         workload.checkpointing = true;
         machine_open_tiny(&checkpointed, families[family], &workload, 1, 1e-4);
@@ -163,6 +166,25 @@ static void checkpointing_changes_no_gradient(void **state)
         }
         machine_close(&plain);
         machine_close(&checkpointed);
+    }
+}
+
+/* Dropout of what the first factors see: other losses and gradients, unless nearly nothing is dropped. */
+static void a_dropout_acts_before_the_adapters(void **state)
+{
+    (void)state;
+    static const double shares[] = {0.0, 0.000001, 0.5};
+    for (int family = 0; family < FAMILY_TESTS; family++) {
+        double losses[3];
+        for (int i = 0; i < 3; i++) {
+            struct workload workload = adapting(LORA_TARGETS_LINEAR);
+            workload.lora_dropout = share_millionths(shares[i]);
+            losses[i] = tiny_loss_after(families[family], &workload, 3, 1e-2);
+        }
+        double near = fabs(losses[1] - losses[0]), far = fabs(losses[2] - losses[0]);
+        if (!(near < 1e-5 * losses[0] && far > 1e-4 * losses[0])) {
+            fail_msg("%s: losses %g, %g, %g", families[family], losses[0], losses[1], losses[2]);
+        }
     }
 }
 
@@ -189,6 +211,7 @@ int main(void)
         cmocka_unit_test(only_adapters_are_changed),
         cmocka_unit_test(ten_steps_lower_the_loss),
         cmocka_unit_test(checkpointing_changes_no_gradient),
+        cmocka_unit_test(a_dropout_acts_before_the_adapters),
         cmocka_unit_test(models_without_targets_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,7 +27,6 @@ static const struct {
     const char *part, *cause;
 } known[] = {
     {"label_smoothing", "the Trainer's LabelSmoother is no case of ours"},
-    {"lora_rank", "the script has LoRA dropout, whose masks and products are not on our tape"},
     {"vgg16", "the cause is not known"},
     {"resnet50", "reserved bytes alone; the cause is not known"},
     {"lightning/bert-base-cased/train/amp", "reserved bytes alone; the cause is not known"},

@@ -150,6 +150,8 @@ int main(void)
         {"tape_and_pytorch_agree", LIST_PATH ".jsonl", 150},
         /* adapters on frozen models, and 8-bit Adam */
         {"tape_and_peft_agree", LIST_PATH "-peft-0.21.2.jsonl", 60},
+        /* the same adapters behind a dropout */
+        {"tape_and_peft_agree_on_dropout", LIST_PATH "-lora-dropout.jsonl", 31},
         /* weights in 8 and 4 bits, and adapters on them: bitsandbytes' own code for CUDA ran there, without its
          * kernels */
         {"tape_and_bitsandbytes_agree", LIST_PATH "-bitsandbytes-0.50.2.jsonl", 60},
