@@ -116,15 +116,25 @@ static struct value *mask_gradient(struct tape *tape, struct value **values,
     return slope;
 }
 
+/* cuDNN's and flash's take empty_like of the input: one that lies heads first, as keys and values of a cache do, has a
+ * gradient that lies so, which the view of the projection then copies. The others are stored rows first. */
+static struct value *slope_new(struct tape *tape, enum attention_backend backend, const struct value *input,
+                               const char *label)
+{
+    bool follows = backend == ATTENTION_BACKEND_CUDNN || backend == ATTENTION_BACKEND_FLASH;
+    bool is_heads_first = input->stride[1] > input->stride[2];
+    return (follows && is_heads_first ? value_new : heads_new)(tape, input->dtype, &input->shape, label);
+}
+
 /* attributes: those of the operation, and i[2] the backend. */
 static void attention_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {
     struct value *q = node->saved[SAVED_QUERY], *k = node->saved[SAVED_KEY], *v = node->saved[SAVED_VALUE];
     struct value *mask = node->saved[SAVED_MASK];
-    struct value *slopes[3];
-    slopes[0] = heads_new(tape, q->dtype, &q->shape, "attention query gradient");
-    slopes[1] = heads_new(tape, k->dtype, &k->shape, "attention key gradient");
-    slopes[2] = heads_new(tape, v->dtype, &v->shape, "attention value gradient");
+    enum attention_backend backend = (enum attention_backend)node->attributes.i[2];
+    struct value *slopes[3] = {slope_new(tape, backend, q, "attention query gradient"),
+                               slope_new(tape, backend, k, "attention key gradient"),
+                               slope_new(tape, backend, v, "attention value gradient")};
     struct value *values[10] = {out[0], q, k, v, node->saved[SAVED_OUT], node->saved[SAVED_LSE]};
     int count = 6;
     if (mask != NULL) {
@@ -133,7 +143,7 @@ static void attention_backward(struct tape *tape, struct node *node, struct valu
     struct operation_attributes attributes = node->attributes;
     attributes.i[2] = 0;
     in[3] = node_wants(node, 3) ? mask_gradient(tape, values, &attributes) : NULL;
-    scratch_take(tape, (enum attention_backend)node->attributes.i[2], q, k, v, out[0]);
+    scratch_take(tape, backend, q, k, v, out[0]);
     for (int i = 0; i < 3; i++) {
         values[count + i] = slopes[i];
         in[i] = node_wants(node, i) ? slopes[i] : NULL;
