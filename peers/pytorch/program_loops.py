@@ -113,6 +113,7 @@ def plain_inference(case, family, config, model, reader, device):
     with torch.no_grad():
         for turn, batch in enumerate(make_batches(case, family, config, case["steps"])):
             reader.meter.reset_peaks()
+            reader.stage_begins("forward")
             with autocast(case, device):
                 if family in peer_models.CLASSIFIERS:
                     outputs = model(batch[0].to(device))

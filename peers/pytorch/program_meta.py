@@ -117,6 +117,30 @@ def programs_patched():
             setattr(owner, name, old)
 
 
+def step_of(events, turn):
+    """One step as what it takes and gives back, in order: pairs of bytes (negative: given back) and a place in the list
+    of operators. turn: which, counted from 0. It begins with the first operator after the batch and ends where the
+    next one begins so; what lies between two steps is then at its end. A last pass has no next one."""
+    begins = [place for place, event in enumerate(events) if event == ["stage", "forward"]]
+    begins = [next(place for place in range(begin, len(events)) if is_computed(events[place])) for begin in begins
+              if any(is_computed(event) for event in events[begin:])]
+    taken, operators, pairs = {}, [], []
+    for place, event in enumerate(events[:(begins + [len(events)])[turn + 1]]):
+        if event[0] == "alloc":
+            taken[event[1]] = event[2], event[3]
+        if event[0] == "stage" or place < begins[turn]:
+            continue
+        size, operator = taken[event[1]]
+        if operator not in operators:
+            operators.append(operator)
+        pairs.append([size if event[0] == "alloc" else -size, operators.index(operator)])
+    return {"operators": operators, "events": pairs}
+
+
+def is_computed(event):
+    return event[0] == "alloc" and event[3] != "to_device"
+
+
 @contextlib.contextmanager
 def shadow(keep_events):
     """The ledger, active."""

@@ -3,7 +3,7 @@
 
     python3 peers/pytorch/programs.py --out FILE [--only REGEX] [--lane I/N] [--budget SECONDS] [--skip FILE]
     python3 peers/pytorch/programs.py --out FILE --traces FOLDER --only REGEX
-    python3 peers/pytorch/programs.py --device meta --out FILE [--tiny] [--events FOLDER]
+    python3 peers/pytorch/programs.py --device meta --out FILE [--tiny] [--events FILE]
     python3 peers/pytorch/programs.py --list
 
 Programs: loops as documentation has them, transformers' Trainer, accelerate, Lightning, PEFT, TRL (program_loops.py,
@@ -35,9 +35,9 @@ import program_trainers
 import truth
 from fresh_process import in_child
 from program_cases import cases, tiny_cases
-from program_reader import Reader
+from program_reader import STEADY_STEP, Reader
 from truth_measure import no_random_init, randomise
-from truth_meter import CudaMeter, NoMeter, device_ask
+from truth_meter import device_ask
 
 # program: (what must be installed, its function)
 PROGRAMS = {
@@ -48,7 +48,6 @@ PROGRAMS = {
     "peft-script": (("peft",), program_trainers.peft_script),
     "trl-sft": (("trl", "datasets"), program_trainers.trl_sft),
 }
-EVENT_STEPS = 2
 LIBRARIES = ("accelerate", "lightning", "peft", "trl", "datasets", "timm")
 
 
@@ -90,7 +89,7 @@ def measure(case, meter, tell):
 
 
 def measure_meta(case, options, tell):
-    """The same on the meta device; the events of the first two steps go to a file where they are wanted."""
+    """The same on the meta device; the events of one step go to a file where they are wanted."""
     with program_meta.shadow(bool(options.events)) as ledger:
         reader = Reader(program_meta.LedgerMeter(ledger), tell)
         family, model, config = program_meta.build(built_case(case), ledger)
@@ -98,55 +97,25 @@ def measure_meta(case, options, tell):
             reader.read("load", parameter_count=sum(p.numel() for p in model.parameters()))
             program_of(case, family)(case, family, config, model, reader, "meta")
     if options.events:
-        write_events(ledger.events, event_path(options, case))
-
-
-def event_path(options, case):
-    return os.path.join(options.events, re.sub(r"[^A-Za-z0-9._-]+", "_", case["id"]) + ".jsonl")
-
-
-def write_events(events, path):
-    """Up to the end of the second step."""
-    steps = 0
-    with open(path, "w", encoding="utf-8") as sink:
-        for event in events:
-            steps += event == ["stage", "forward"]
-            if steps > EVENT_STEPS:
-                break
-            sink.write(json.dumps(event, separators=(",", ":")) + "\n")
+        step = {"id": case["id"], **program_meta.step_of(ledger.events, STEADY_STEP)}
+        with open(options.events, "a", encoding="utf-8") as sink:
+            sink.write(json.dumps(step, separators=(",", ":")) + "\n")
 
 
 def run_case(case, options, emit):
-    """In the child: the record as it grows; the last one emitted is what the case has told."""
-    record = {"status": "cut", "error": None, "stages": {}}
-
-    def tell(stages):
-        record["stages"] = stages
-        emit(record)
-
-    try:
+    """In the child, as truth.py does."""
+    def measured(case, meter, tell):
         if options.device == "meta":
             measure_meta(case, options, tell)
-            emit({**record, "status": "ok"})
-            return
-        meter = CudaMeter(bool(options.traces), options.lanes > 1) if options.device == "cuda" else NoMeter()
-        measure(case, meter, tell)
-        if meter.marks is not None:
-            record["trace_error"] = meter.trace_save(truth.trace_path(options, case), {
-                "id": case["id"], "torch": torch.__version__, "device": meter.device()["name"]})
-        record.update(status="ok", workspace_bytes=meter.workspace_bytes(),
-                      foreign_process_count=meter.foreign_process_count())
-    except torch.OutOfMemoryError as error:
-        record.update(status="oom", error=str(error)[:300])
-    except Exception as error:  # one case's trouble is one line's
-        traceback.print_exc()
-        record.update(status="error", error=f"{type(error).__name__}: {error}"[:300])
-    emit(record)
+        else:
+            measure(case, meter, tell)
+
+    truth.run_case(case, options, emit, measured)
 
 
 def case_line(case, options):
     """A measurement, or the reason why there is none."""
-    line = {"type": "case", **case, "turn": 1, "traced": bool(options.traces), "shares_device": options.lanes > 1}
+    line = {"type": "case", **case, "turn": 1, "traced": bool(options.traces), "shares_device": options.shared_device}
     library = missing(case)
     if library:
         return {**line, "status": "skip", "error": f"{library} is not installed", "stages": {}, "seconds": None}
@@ -199,11 +168,11 @@ def parse():
     parser.add_argument("--budget", type=float, default=480, help="seconds after which no further case is begun")
     parser.add_argument("--case-timeout", type=float, default=90, help="seconds")
     parser.add_argument("--device", choices=("cuda", "cpu", "meta"), default="cuda")
-    parser.add_argument("--events", help="folder, with --device meta: every allocation of the first two steps")
+    parser.add_argument("--events", help="file, with --device meta: what the third step takes and gives back, a line a case")
     parser.add_argument("--tiny", action="store_true", help="the tiny models, to rehearse")
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
-    options.lanes = options.lane[1]
+    options.shared_device = options.lane[1] > 1
     return options
 
 
@@ -213,7 +182,7 @@ def main():
     if options.skip:
         done = {name for name, _ in truth.already_measured(options.skip)}
         todo = [case for case in todo if case["id"] not in done]
-    todo = todo[options.lane[0] - 1::options.lanes]
+    todo = todo[options.lane[0] - 1::options.lane[1]]
     if options.list:
         print("\n".join(case["id"] for case in todo))
         return 0
@@ -222,8 +191,8 @@ def main():
     if device is None:
         print("programs.py: no CUDA device; --device cpu rehearses without figures", file=sys.stderr)
         return 77
-    for folder in filter(None, (options.traces, options.events)):
-        os.makedirs(folder, exist_ok=True)
+    if options.traces:
+        os.makedirs(options.traces, exist_ok=True)
     sink = truth.open_to_append(options.out)
 
     def write(row):

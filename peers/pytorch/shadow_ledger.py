@@ -182,6 +182,8 @@ class StorageLedger(TorchDispatchMode):
         for tensor in absent_on_device(func, args, out):
             self._hide(tensor)
         name = func._schema.name.replace("aten::", "") if hasattr(func, "_schema") else func.__name__
+        if func is torch.ops.aten._to_copy.default and args[0].device.type != self.device_type:
+            name = "to_device"
         self.operators.add(name)
         for leaf in tree_iter([out[i] for i in ALLOCATION_ORDER[name]] if name in ALLOCATION_ORDER else out):
             if isinstance(leaf, torch.Tensor):

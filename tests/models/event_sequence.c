@@ -99,6 +99,33 @@ void sequence_of_tape(const struct tape_view *view, enum stage stage, struct seq
     }
 }
 
+void sequence_of_step(const struct tape_view *view, int step, struct sequence *sequence)
+{
+    int turn = -1;
+    bool begun = false, is_forward = false;
+    sequence->count = 0;
+    for (int i = 0; i < view->event_count; i++) {
+        struct event event = view->events[i];
+        if (event.kind == EVENT_STAGE) {
+            bool begins = event.index == STAGE_FORWARD && !is_forward;
+            is_forward = event.index == STAGE_FORWARD;
+            turn += begins;
+        }
+        if (event.kind == EVENT_RUN || event.kind == EVENT_STAGE || is_hidden(&view->storages[event.index])) {
+            continue;
+        }
+        const struct storage *storage = &view->storages[event.index];
+        begun = begun || (turn == step && event.kind == EVENT_ALLOC);
+        if (turn > step && event.kind == EVENT_ALLOC) {
+            return;
+        }
+        if (begun) {
+            sequence_add(sequence, event.kind == EVENT_ALLOC ? storage->bytes : -storage->bytes, storage->label);
+        }
+    }
+    fail_msg("a tape has no step behind step %d", step);
+}
+
 static int bytes_compare(const void *a, const void *b)
 {
     int64_t left = ((const struct memory_event *)a)->bytes, right = ((const struct memory_event *)b)->bytes;

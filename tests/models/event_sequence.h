@@ -33,6 +33,9 @@ void sequence_of_recording(const char *path, const char *stage, struct sequence 
  * int64. */
 void sequence_of_tape(const struct tape_view *view, enum stage stage, struct sequence *sequence);
 
+/* One step of training, counted from 0, from its first allocation to that of the next one. The tape must have both. */
+void sequence_of_step(const struct tape_view *view, int step, struct sequence *sequence);
+
 /* What goes between one allocation and the next in order of size. A checkpointed block's second run gives back what it
  * holds all at once, and Python's order of that is not followed. */
 void sequence_sort_releases(struct sequence *sequence);
