@@ -81,6 +81,12 @@
     X(LOSS_COMPOSED, "composed")                                                                                       \
     X(LOSS_FUSED, "fused")
 
+/* Not at all; torch's cross_entropy(label_smoothing=...); LabelSmoother of transformers' Trainer. */
+#define LABEL_SMOOTHING_TABLE(X)                                                                                       \
+    X(LABEL_SMOOTHING_NONE, "none")                                                                                    \
+    X(LABEL_SMOOTHING_CROSS_ENTROPY, "cross-entropy")                                                                  \
+    X(LABEL_SMOOTHING_TRAINER, "trainer")
+
 /* torch.nn.utils.clip_grad_norm_: not called, or in one of its forms. */
 #define CLIP_GRAD_TABLE(X)                                                                                             \
     X(CLIP_GRAD_NONE, "none")                                                                                          \
@@ -211,6 +217,10 @@
     X(LOSS, loss, NAME, SINCE, LOSS_COMPOSED, IN_TRAIN, true, "loss-%", HAS_OPTION, "loss", "composed|fused",          \
       "log-softmax and nll, or Liger's kernel, in place of the logits (train)", .subject = "loss %",                   \
       .refusal = "has no loss; leave it out, or write")                                                                \
+    /* No size depends on how much is smoothed; 0.1 is, as by those who switch it on. */                               \
+    X(LABEL_SMOOTHING, label_smoothing, NAME, UNUSUAL, LABEL_SMOOTHING_NONE, IN_TRAIN, true, "label-smoothing-%",      \
+      HAS_OPTION, "label-smoothing", "W", "none (default), cross-entropy (torch's argument), trainer (train)",         \
+      .usual_is_no = true, .refusal = "has no loss; leave it out, or write")                                           \
     /* Of the adapters that are trained instead of the model; 0: none. */                                              \
     X(LORA_RANK, lora_rank, COUNT, SINCE, 0, IN_TRAIN, !traits.is_image, "lora%", HAS_OPTION, "lora-rank", "N",        \
       "train LoRA adapters of this rank on a frozen model (train; default: 0)", .usual_is_no = true,                   \

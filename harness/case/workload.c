@@ -347,6 +347,14 @@ static enum status_code result_check(const struct workload *workload, struct sta
         return status_set(error, STATUS_INVALID, "head bare: a token is chosen by the head; write %s",
                           workload_name_words(error, FIELD_HEAD, "lm").text);
     }
+    if (trains && workload->label_smoothing != LABEL_SMOOTHING_NONE && workload->loss == LOSS_FUSED) {
+        return status_set(
+            error, STATUS_INVALID,
+            "%s: smoothed labels are those of PyTorch's own loss or of the Trainer, which Liger-Kernel's "
+            "takes the place of; write %s, or leave one of them out",
+            workload_value_words(error, FIELD_LABEL_SMOOTHING, label_smoothing_name(workload->label_smoothing)).text,
+            workload_name_words(error, FIELD_LOSS, "composed").text);
+    }
     if (trains && workload->logits == LOGITS_LAST) {
         return status_set(error, STATUS_INVALID, "logits last: the loss of training is taken over all; write all");
     }

@@ -350,6 +350,19 @@ struct value *tape_cross_entropy(struct tape *tape, struct value *logits, struct
  * anything after, nor kept by what made them. */
 struct value *tape_cross_entropy_fused(struct tape *tape, struct value *logits, struct value *targets);
 
+/* The same with a share of each loss spread over all classes: torch's cross_entropy(label_smoothing=share), and
+ * LabelSmoother of transformers' Trainer (op_label_smoothing.c). count: of the targets that count.
+ * drops_targets: LabelSmoother's own name for them, which lasts until they are clamped. */
+struct smoothing {
+    double share;
+    int64_t count;
+    bool drops_targets;
+};
+struct value *tape_cross_entropy_smoothed(struct tape *tape, struct value *logits, struct value *targets,
+                                          const struct smoothing *smoothing);
+struct value *tape_label_smoother(struct tape *tape, struct value *logits, struct value *targets,
+                                  const struct smoothing *smoothing);
+
 /* -- recomputation of blocks (checkpointing, as PyTorch calls it): the block's graph is recorded, but of what it would
  * save only the places are kept, and the input. When the first gradient reaches it, the block runs once more, as far as
  * its last saved value, and fills the places (torch.utils.checkpoint with use_reentrant=False). context is copied

@@ -338,7 +338,7 @@ static void gradient_arrive(struct tape *tape, struct value **place, struct valu
         return;
     }
     struct operation_attributes attributes = attributes_f(1.0, 0.0);
-    if (old->references == 1 && !old->is_view && value_storage_references(tape, old) == 1 &&
+    if (old->references == 1 && !old->is_view && !value_repeats(old) && value_storage_references(tape, old) == 1 &&
         old->dtype == gradient->dtype) {
         struct value *values[] = {old, gradient, old};
         tape_run(tape, OPCODE_ADD, &attributes, 2, 3, values);

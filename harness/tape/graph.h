@@ -248,6 +248,12 @@ struct value *workspace_take(struct tape *tape, bool biased_linear);
 void workspace_leave(struct tape *tape, struct value *workspace);
 struct value *workspace_held(const struct tape *tape);
 
+/* log_softmax over the last dimension, in the dtype of a, with its graph; nll_loss of it, the mean (op_norm.c). */
+struct value *make_log_softmax(struct tape *tape, struct value *a);
+struct value *tape_nll_loss(struct tape *tape, struct value *logp, struct value *targets);
+/* tape_sum with a result of that dtype (op_grouped.c). */
+struct value *tape_sum_in(struct tape *tape, struct value *a, int dimension, bool keeps, enum dtype dtype);
+
 /* The gradient through an operation that has no graph of its own (used by backward functions): plain operations that
  * allocate their result in the open frame. */
 struct value *make_add(struct tape *tape, struct value *a, struct value *b);
@@ -291,6 +297,8 @@ struct value *attention_math(struct tape *tape, struct value **inputs, struct va
                              const struct attention_settings *settings);
 /* -- views (op_view.c): a part, without a graph */
 struct value *value_slice(struct tape *tape, struct value *a, int dimension, int64_t first, int64_t count);
+/* Whether elements of it are one in memory, as those of an expanded sum are. */
+bool value_repeats(const struct value *value);
 /* A copy with count zeros behind the last dimension. */
 struct value *tape_pad_last(struct tape *tape, struct value *a, int64_t count);
 

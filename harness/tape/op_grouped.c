@@ -61,7 +61,7 @@ static void sum_backward(struct tape *tape, struct node *node, struct value **ou
     in[0] = value_broadcast(tape, view, &shape);
 }
 
-struct value *tape_sum(struct tape *tape, struct value *a, int dimension, bool keeps)
+struct value *tape_sum_in(struct tape *tape, struct value *a, int dimension, bool keeps, enum dtype dtype)
 {
     if (a == NULL || tape_failed(tape)) {
         return NULL;
@@ -69,7 +69,6 @@ struct value *tape_sum(struct tape *tape, struct value *a, int dimension, bool k
     int at = dimension < 0 ? a->shape.rank + dimension : dimension;
     struct shape kept = a->shape, shape = a->shape;
     kept.size[at] = 1;
-    enum dtype dtype = tape->autocast && dtype_is_floating(a->dtype) ? DTYPE_FLOAT32 : a->dtype; /* sum(dtype=) */
     struct value *result = value_new(tape, dtype, &kept, "SUM");
     sum_run(tape, a, result, 1.0);
     if (result == NULL) {
@@ -85,6 +84,12 @@ struct value *tape_sum(struct tape *tape, struct value *a, int dimension, bool k
         node->attributes = attributes_i(at, 0);
     }
     return result;
+}
+
+struct value *tape_sum(struct tape *tape, struct value *a, int dimension, bool keeps)
+{
+    bool widens = a != NULL && tape->autocast && dtype_is_floating(a->dtype); /* sum(dtype=) */
+    return a != NULL ? tape_sum_in(tape, a, dimension, keeps, widens ? DTYPE_FLOAT32 : a->dtype) : NULL;
 }
 
 /* -- quotients */

@@ -127,17 +127,16 @@ static void nll_backward(struct tape *tape, struct node *node, struct value **ou
     tape_run(tape, OPCODE_NLL_LOSS_BACKWARD, NULL, 3, 4, values);
 }
 
-struct value *tape_cross_entropy(struct tape *tape, struct value *logits, struct value *targets)
+struct value *make_log_softmax(struct tape *tape, struct value *a)
 {
-    if (logits == NULL || targets == NULL || tape_failed(tape)) {
+    return a != NULL ? softmax_make(tape, OPCODE_LOG_SOFTMAX, OPCODE_LOG_SOFTMAX_BACKWARD, a, a->dtype) : NULL;
+}
+
+struct value *tape_nll_loss(struct tape *tape, struct value *logp, struct value *targets)
+{
+    if (logp == NULL || tape_failed(tape)) {
         return NULL;
     }
-    int frame = tape_frame_open(tape);
-    /* cross_entropy_loss asks for log_softmax in the dtype of its input, which autocast respects; nll_loss then gets a
-     * float32 copy. */
-    struct value *logp =
-        softmax_make(tape, OPCODE_LOG_SOFTMAX, OPCODE_LOG_SOFTMAX_BACKWARD, logits, value_dtype(logits));
-    logp = autocast_float32(tape, logp);
     struct shape scalar = {0};
     struct value *loss = value_new(tape, value_dtype(logp), &scalar, "loss");
     struct value *total_weight = value_new(tape, value_dtype(logp), &scalar, "loss weight");
@@ -151,7 +150,19 @@ struct value *tape_cross_entropy(struct tape *tape, struct value *logits, struct
         /* The loss is the first output: two operands from the end. */
         tape->loss_operand = tape->operand_count - 2;
     }
-    return tape_frame_close(tape, frame, loss);
+    return loss;
+}
+
+struct value *tape_cross_entropy(struct tape *tape, struct value *logits, struct value *targets)
+{
+    if (logits == NULL || targets == NULL || tape_failed(tape)) {
+        return NULL;
+    }
+    int frame = tape_frame_open(tape);
+    /* cross_entropy_loss asks for log_softmax in the dtype of its input, which autocast respects; nll_loss then gets a
+     * float32 copy. */
+    struct value *logp = autocast_float32(tape, make_log_softmax(tape, logits));
+    return tape_frame_close(tape, frame, tape_nll_loss(tape, logp, targets));
 }
 
 /* -- layer and batch normalisation: gradients of the input, the weight and the bias come from one kernel */

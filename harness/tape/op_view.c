@@ -394,3 +394,12 @@ struct value *tape_concatenate(struct tape *tape, struct value *a, struct value 
     }
     return result;
 }
+
+bool value_repeats(const struct value *value)
+{
+    bool repeats = false;
+    for (int i = 0; i < value->shape.rank; i++) {
+        repeats = repeats || (value->stride[i] == 0 && value->shape.size[i] > 1);
+    }
+    return repeats;
+}

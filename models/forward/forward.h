@@ -233,8 +233,9 @@ struct value *forward_pooler(const struct forward *forward, struct value *hidden
 
 /* Rows of logits: all, or the last of each sequence. */
 struct value *forward_rows(const struct forward *forward, struct value *hidden);
-/* Cross entropy over logits [N, C] and labels [N], in the form that the workload asks for. */
-struct value *forward_loss(const struct forward *forward, struct value *logits, struct value *labels);
+/* Cross entropy over logits [N, C] and labels [N], in the form that the workload asks for. shifted: the first label of
+ * each sequence is none of them, or does not count. */
+struct value *forward_loss(const struct forward *forward, struct value *logits, struct value *labels, bool shifted);
 /* The loss of logits [N, C] over the labels that the model was given; the output keeps the logits. */
 struct value *forward_class_loss(const struct forward *forward, struct value *logits);
 /* The same where the loss is the program's and not the model's, as timm's are trained: the output before goes first. */
@@ -242,5 +243,8 @@ struct value *forward_criterion(const struct forward *forward, struct value *log
 /* forward_loss over logits [B, S, V], which the output keeps. causal: HF's ForCausalLMLoss, in float32, each token
  * predicts the next; else BertForMaskedLM's, in the dtype of the logits. Takes over logits. */
 struct value *forward_language_loss(const struct forward *forward, struct value *logits, bool causal);
+/* LabelSmoother of transformers' Trainer, called when the model has returned logits [N, C] or [B, S, V]; it has taken
+ * the labels out of what it gave the model. Those of a causal model are shifted as copies. */
+struct value *forward_smoothed_loss(const struct forward *forward, struct value *logits, struct value *labels);
 
 #endif

@@ -2,6 +2,11 @@
  * object, and how long (models/workload/model_output.h). */
 #include "models/forward/forward.h"
 
+#include "models/config/family.h"
+
+/* The share that nearly every program gives; no size depends on it. */
+static const double smoothed_share = 0.1;
+
 void forward_output_keep(const struct forward *forward, struct value *value)
 {
     struct forward_outputs *outputs = forward->outputs;
@@ -23,8 +28,31 @@ void forward_outputs_drop(struct tape *tape, struct forward_outputs *outputs)
     }
 }
 
-struct value *forward_loss(const struct forward *forward, struct value *logits, struct value *labels)
+/* How many labels count: of a padded batch those of whole sequences and half ones (inputs_make); not the first token of
+ * each if they are shifted. Of images all. */
+static int64_t labels_counted(const struct forward *forward, bool shifted)
 {
+    const struct workload *workload = forward->workload;
+    int64_t batch = workload->batch, seq = workload->seq, first = shifted ? 1 : 0;
+    if (seq == 0) {
+        return batch;
+    }
+    int64_t whole = workload->padding ? batch / 2 : batch;
+    return whole * (seq - first) + (batch - whole) * (seq - seq / 2 - first);
+}
+
+static struct smoothing smoothing_of(const struct forward *forward, bool shifted)
+{
+    int64_t count = labels_counted(forward, shifted);
+    return (struct smoothing){.share = smoothed_share, .count = count > 0 ? count : 1};
+}
+
+struct value *forward_loss(const struct forward *forward, struct value *logits, struct value *labels, bool shifted)
+{
+    if (forward->workload->label_smoothing == LABEL_SMOOTHING_CROSS_ENTROPY) {
+        const struct smoothing smoothing = smoothing_of(forward, shifted);
+        return tape_cross_entropy_smoothed(forward->tape, logits, labels, &smoothing);
+    }
     return forward->workload->loss == LOSS_FUSED ? tape_cross_entropy_fused(forward->tape, logits, labels)
                                                  : tape_cross_entropy(forward->tape, logits, labels);
 }
@@ -32,7 +60,7 @@ struct value *forward_loss(const struct forward *forward, struct value *logits, 
 struct value *forward_class_loss(const struct forward *forward, struct value *logits)
 {
     forward_output_keep(forward, logits);
-    return forward_loss(forward, logits, forward->labels);
+    return forward_loss(forward, logits, forward->labels, false);
 }
 
 bool forward_converts_output(const struct forward *forward)
@@ -58,7 +86,7 @@ struct value *forward_criterion(const struct forward *forward, struct value *log
     if (forward->outputs != NULL) {
         forward_outputs_drop(forward->tape, forward->outputs->replaced);
     }
-    return forward_loss(forward, logits, forward->labels);
+    return forward_loss(forward, logits, forward->labels, false);
 }
 
 /* The labels are padded by one that does not count, and all but the first copied. */
@@ -115,8 +143,30 @@ struct value *forward_language_loss(const struct forward *forward, struct value 
     }
     int64_t flat[] = {batch * of.rows, vocab}, count[] = {batch * of.rows};
     struct value *loss =
-        forward_loss(forward, tape_reshape(tape, of.scores, 2, flat), tape_reshape(tape, of.labels, 1, count));
+        forward_loss(forward, tape_reshape(tape, of.scores, 2, flat), tape_reshape(tape, of.labels, 1, count), causal);
     loss = tape_frame_close(tape, frame, loss);
     tape_drop(tape, logits);
     return loss;
+}
+
+struct value *forward_smoothed_loss(const struct forward *forward, struct value *logits, struct value *labels)
+{
+    struct tape *tape = forward->tape;
+    if (logits == NULL || labels == NULL) {
+        return NULL;
+    }
+    int frame = tape_frame_open(tape);
+    bool causal = forward->config->family->generates && forward->config->family->encode == NULL;
+    int64_t rows = forward->workload->seq > 0 ? value_size(logits, 1) : 1;
+    struct language_loss of = {.scores = logits, .labels = labels, .rows = rows};
+    of = causal ? scores_shift(tape, of) : of;
+    int64_t count[] = {value_size(logits, 0) * of.rows}, flat[] = {count[0], value_size(logits, -1)};
+    struct smoothing smoothing = smoothing_of(forward, causal);
+    smoothing.drops_targets = causal;
+    struct value *targets = tape_reshape(tape, of.labels, 1, count);
+    if (causal) {
+        tape_drop(tape, of.labels);
+    }
+    struct value *loss = tape_label_smoother(tape, tape_reshape(tape, of.scores, 2, flat), targets, &smoothing);
+    return tape_frame_close(tape, frame, loss);
 }

@@ -42,9 +42,25 @@ static struct value *output_convert(struct tape *tape, struct forward_outputs *b
     return converted;
 }
 
+/* The Trainer's loss of what the model has returned, held; logits, which were held, go with the object. */
+static struct value *loss_smooth(struct forward *forward, struct model_output *output, struct value *logits)
+{
+    struct tape *tape = forward->tape;
+    struct value *loss = tape_hold(tape, forward_smoothed_loss(forward, logits, forward->labels));
+    if (forward->workload->outputs == OUTPUTS_KEPT) {
+        output->beside.values[output->beside.count++] = logits;
+    } else {
+        tape_let_go(tape, logits);
+    }
+    return loss;
+}
+
 struct value *model_output_make(struct forward *forward, struct model_output *before, struct model_output *output)
 {
     struct tape *tape = forward->tape;
+    bool smooths = forward->workload->label_smoothing == LABEL_SMOOTHING_TRAINER && forward->labels != NULL;
+    struct value *labels = forward->labels;
+    forward->labels = smooths ? NULL : labels;
     *output = (struct model_output){.beside.replaced = &before->beside};
     int frame = tape_frame_open(tape);
     bool kept = forward->workload->outputs == OUTPUTS_KEPT, converts = forward_converts_output(forward);
@@ -61,7 +77,9 @@ struct value *model_output_make(struct forward *forward, struct model_output *be
     output->beside.replaced = NULL;
     forward->cache = forward->cross_cache = NULL;
     result = tape_hold(tape, tape_frame_close(tape, frame, result));
-    return converts ? output_convert(tape, &output->beside, result) : result;
+    forward->labels = labels;
+    result = converts ? output_convert(tape, &output->beside, result) : result;
+    return smooths ? loss_smooth(forward, output, result) : result;
 }
 
 void model_output_drop(struct tape *tape, struct model_output *output)

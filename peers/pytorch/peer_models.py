@@ -254,6 +254,14 @@ def converted(case, model, *arguments, **keywords):
     return convert_outputs_to_fp32(under_autocast)(*arguments, **keywords)
 
 
+def trainer_smoothed(case, family, out, labels):
+    """As the Trainer's compute_loss calls its LabelSmoother; the count of items is a number on the device."""
+    from transformers.trainer_pt_utils import LabelSmoother
+    shifts = family not in (*IMAGES, "bert", "roberta", "distilbert", "t5")
+    items = torch.ones((), device=labels.device)
+    return LabelSmoother(epsilon=0.1)(out, labels, shift_labels=shifts, num_items_in_batch=items)
+
+
 def forward(case, family, model, inputs, labels, names=None):
     """The loss when training; else what the user gets. names: the names of a program that keeps its `outputs`; the object
     gets that name as soon as the model has returned, and what had it before goes."""
@@ -263,7 +271,8 @@ def forward(case, family, model, inputs, labels, names=None):
         if names is not None:
             names["outputs"] = out
         return torch.nn.functional.cross_entropy(out, labels) if train else out
-    keywords = {"labels": labels} if train else {}
+    smooths = case.get("label_smoothing") == "trainer"
+    keywords = {"labels": labels} if train and not smooths else {}
     if case.get("logits") == "last" and family in ("gpt2", "gpt_neo", "llama", "opt", "bloom", "falcon"):
         keywords["logits_to_keep"] = 1
     if family == "t5" and not train:
@@ -273,6 +282,8 @@ def forward(case, family, model, inputs, labels, names=None):
     out = converted(case, model, **inputs, **keywords) if case.get("float32_outputs") else model(**inputs, **keywords)
     if names is not None:
         names["outputs"] = out
+    if train and smooths:
+        return trainer_smoothed(case, family, out, labels)
     return out.loss if train else out[0]
 
 

@@ -86,5 +86,19 @@ def scaler_cases(case_of):
     return out
 
 
+def smoothing_cases(case_of):
+    """torch's argument, and the Trainer's LabelSmoother."""
+    out = []
+    for form in ("cross-entropy", "trainer"):
+        for model in TINY[:3] + REAL[:3] + ("vit-base",):
+            for precision in ("float32", "bfloat16", "amp-bfloat16")[:3 if form == "trainer" else 2]:
+                batch, seq, attention = (8, None, "sdpa") if model == "vit-base" else sizes_of(model)
+                more = {"float32_outputs": True} if precision == "amp-bfloat16" and form == "trainer" else {}
+                out.append(case_of(model, "train", precision, batch, seq, attention, "adamw-fused",
+                                   label_smoothing=form, **more, events=model in DECODERS))
+    return out
+
+
 def step_cases(case_of):
-    return scaler_cases(case_of) + hook_cases(case_of) + adafactor_cases(case_of) + zero_grad_cases(case_of) + clip_cases(case_of)
+    return (smoothing_cases(case_of) + scaler_cases(case_of) + hook_cases(case_of) + adafactor_cases(case_of) +
+            zero_grad_cases(case_of) + clip_cases(case_of))

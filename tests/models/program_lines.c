@@ -76,6 +76,9 @@ struct workload program_line_workload(const struct json *line)
     workload.seq = json_integer_or(json_get(line, "seq"), 0);
     workload.checkpointing = json_boolean_or(json_get(line, "checkpointing"), false);
     workload.accumulate = json_integer_or(json_get(line, "accumulate"), 1);
+    workload.label_smoothing = json_real_or(json_get(line, "label_smoothing_factor"), 0.0) > 0.0
+                                   ? LABEL_SMOOTHING_TRAINER
+                                   : LABEL_SMOOTHING_NONE;
     workload.lora_rank = json_integer_or(json_get(line, "lora_rank"), 0);
     if (strcmp(program, "plain-loop") == 0 || strcmp(program, "peft-script") == 0) {
         workload.lora_dropout = json_get(line, "lora_dropout") != NULL

@@ -26,7 +26,6 @@ static const double LIMIT = 0.0025, MEDIAN_LIMIT = 0.0001;
 static const struct {
     const char *part, *cause;
 } known[] = {
-    {"label_smoothing", "the Trainer's LabelSmoother is no case of ours"},
     {"vgg16", "the cause is not known"},
     {"resnet50", "reserved bytes alone; the cause is not known"},
     {"lightning/bert-base-cased/train/amp", "reserved bytes alone; the cause is not known"},
