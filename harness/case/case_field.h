@@ -87,6 +87,12 @@
     X(LABEL_SMOOTHING_CROSS_ENTROPY, "cross-entropy")                                                                  \
     X(LABEL_SMOOTHING_TRAINER, "trainer")
 
+/* As an optimizer is given its parameters: all in one group, or as transformers' Trainer divides them, those with
+ * weight decay and those without. */
+#define PARAMETER_GROUPS_TABLE(X)                                                                                      \
+    X(PARAMETER_GROUPS_ONE, "one")                                                                                     \
+    X(PARAMETER_GROUPS_DECAY, "decay")
+
 /* torch.nn.utils.clip_grad_norm_: not called, or in one of its forms. */
 #define CLIP_GRAD_TABLE(X)                                                                                             \
     X(CLIP_GRAD_NONE, "none")                                                                                          \
@@ -257,6 +263,9 @@
     X(OPTIMIZER_IN_BACKWARD, optimizer_in_backward, SWITCH, UNUSUAL, false, IN_TRAIN, true, "optimizer-in-backward",   \
       HAS_OPTION, "optimizer-in-backward", NULL, "parameters step in the backward pass, and gradients go (train)",     \
       .refusal = "has no backward pass; write false, or")                                                              \
+    X(PARAMETER_GROUPS, parameter_groups, NAME, UNUSUAL, PARAMETER_GROUPS_ONE, IN_TRAIN, true, "groups-%", HAS_OPTION, \
+      "parameter-groups", "W", "one (default), decay: biases and norms apart, as the Trainer (train)",                 \
+      .usual_is_no = true, .refusal = "has no optimizer; leave it out, or write")                                      \
     X(CLIP_GRAD, clip_grad, NAME, UNUSUAL, CLIP_GRAD_NONE, IN_TRAIN, true, "clip-grad-%", HAS_OPTION, "clip-grad",     \
       "W", "none (default), foreach or single: a form of clip_grad_norm_ (train)", .usual_is_no = true,                \
       .refusal = "has no gradients; leave it out, or write")                                                           \

@@ -10,11 +10,12 @@ struct build {
     struct forward forward;
     struct training_plan plan;
     struct quantized *quantized;
-    struct value **parameters; /* in the order of the optimizer */
-    struct optimizer_state *states;
-    int parameter_count;
-    struct loss_scaler scaler;   /* of a case that has one (workload_is_scaled) */
-    bool zeroes_before_backward; /* the micro-batch that is built calls zero_grad() between its passes */
+    struct value **parameters;          /* as the model has them, which is what clips gradients and zeroes them */
+    struct value **stepped;             /* the same, group by group, as the optimizer has them */
+    struct optimizer_state *states;     /* by stepped */
+    int parameter_count, decayed_count; /* of the first group; all, if there is one */
+    struct loss_scaler scaler;          /* of a case that has one (workload_is_scaled) */
+    bool zeroes_before_backward;        /* the micro-batch that is built calls zero_grad() between its passes */
     struct forward_leaves leaves;
     struct model_output output; /* what the program's name for the last output keeps; all zero: nothing */
     int near_tensor;

@@ -5,6 +5,7 @@
 #include "models/forward/prepare_kbit.h"
 #include "models/skeleton/quantization.h"
 #include "models/workload/era_buffers.h"
+#include "models/workload/parameter_groups.h"
 #include "models/workload/workload_build.h"
 
 /* Numbers of a table of frequencies, half of those of a head that turn; no model has more than some hundred. */
@@ -139,6 +140,29 @@ static struct value *tied_value(struct build *build, int index, int owner)
     return tape_hold(build->forward.tape, tape_move(build->forward.tape, value, placement->keeps[index]));
 }
 
+/* What learns, and the groups of it. */
+static void parameters_list(struct build *build)
+{
+    const struct skeleton *skeleton = build->forward.skeleton;
+    bool divides = build->forward.workload->parameter_groups == PARAMETER_GROUPS_DECAY;
+    int count = 0;
+    for (int group = 0; group < 2; group++) {
+        for (int i = 0; i < skeleton->tensor_count; i++) {
+            const struct skeleton_tensor *tensor = &skeleton->tensors[i];
+            if (!tensor_learns(build, tensor) || tensor->tied_to >= 0 || build->forward.values[i] == NULL) {
+                continue;
+            }
+            if (group == 0) {
+                build->parameters[build->parameter_count++] = build->forward.values[i];
+            }
+            if ((group == 1) == (divides && !parameter_decays(skeleton, tensor))) {
+                build->stepped[count++] = build->forward.values[i];
+            }
+        }
+        build->decayed_count = group == 0 ? count : build->decayed_count;
+    }
+}
+
 void tensors_load(struct build *build)
 {
     const struct skeleton *skeleton = build->forward.skeleton;
@@ -173,10 +197,5 @@ void tensors_load(struct build *build)
         era_load_behind(&older, build, i);
     }
     era_load_last(&older, build);
-    for (int i = 0; i < skeleton->tensor_count; i++) {
-        const struct skeleton_tensor *tensor = &skeleton->tensors[i];
-        if (tensor_learns(build, tensor) && tensor->tied_to < 0 && build->forward.values[i] != NULL) {
-            build->parameters[build->parameter_count++] = build->forward.values[i];
-        }
-    }
+    parameters_list(build);
 }

@@ -237,7 +237,7 @@ static void step_in_backward(void *context, struct tape *tape, struct value *lea
 {
     const struct step_in_backward *step = context;
     for (int i = 0; i < step->build->parameter_count; i++) {
-        if (step->build->parameters[i] == leaf) {
+        if (step->build->stepped[i] == leaf) {
             tape_optimizer_step(tape, step->settings, step->step, 1, &leaf, &step->build->states[i], NULL);
             tape_gradient_drop(tape, leaf);
             return;
@@ -264,8 +264,12 @@ static void step_take(struct build *build, const struct optimizer_settings *sett
     if (scaled && build->scaler.is_torchs && unscales) {
         loan = tape_scaler_lend(tape, &build->scaler, clips);
     }
-    tape_optimizer_step(tape, settings, step, build->parameter_count, build->parameters, build->states,
-                        scaled ? build->scaler.found : NULL);
+    struct value *found = scaled ? build->scaler.found : NULL;
+    int first = build->decayed_count, second = build->parameter_count - first;
+    tape_optimizer_step(tape, settings, step, first, build->stepped, build->states, found);
+    if (second > 0) {
+        tape_optimizer_step(tape, settings, step, second, build->stepped + first, build->states + first, found);
+    }
     tape_scaler_take_back(tape, loan);
     if (scaled) {
         tape_scaler_update(tape, &build->scaler);
@@ -326,6 +330,7 @@ void build_release(struct build *build)
     free(build->forward.values);
     free(build->forward.brought);
     free(build->parameters);
+    free(build->stepped);
     free(build->states);
     free(build->quantized);
     cache_release(&build->output.cache);
@@ -339,6 +344,7 @@ enum status_code build_open(struct build *build, struct tape *tape, struct statu
     build->forward.values = calloc(count, sizeof *build->forward.values);
     build->forward.brought = calloc(count, sizeof *build->forward.brought);
     build->parameters = calloc(count, sizeof *build->parameters);
+    build->stepped = calloc(count, sizeof *build->stepped);
     build->states = calloc(count, sizeof *build->states);
     build->quantized = calloc(count, sizeof *build->quantized);
     build->forward.quantized = build->quantized;
@@ -346,7 +352,7 @@ enum status_code build_open(struct build *build, struct tape *tape, struct statu
     build->forward.leaves = &build->leaves;
     build->forward.near_tensor = &build->near_tensor;
     bool has_room = build->forward.values != NULL && build->forward.brought != NULL && build->parameters != NULL &&
-                    build->states != NULL && build->quantized != NULL;
+                    build->stepped != NULL && build->states != NULL && build->quantized != NULL;
     if (!has_room) {
         return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for a tape");
     }

@@ -36,9 +36,6 @@ static bool is_other(const struct json *line)
     static const char *const keys[] = {"max_grad_norm", "label_smoothing_factor"};
     bool is = strcmp(shadow_text(line, "optimizer"), "adafactor") == 0 ||
               strcmp(shadow_text(line, "precision"), "amp-float16") == 0;
-    /* The Trainer has two groups of parameters, with and without decay: their square roots are not held together. */
-    is = is || (strcmp(shadow_text(line, "program"), "hf-trainer") == 0 &&
-                strcmp(shadow_text(line, "optimizer"), "adamw") == 0);
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         is = is || json_get(line, keys[i]) != NULL;
     }
