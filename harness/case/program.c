@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "harness/case/release.h"
+
 #define DEFAULTS(field_, value_, source_)                                                                              \
     {                                                                                                                  \
         .field = (field_), .value = (value_), .source = (source_)                                                      \
@@ -42,7 +44,7 @@ static const struct program_row rows[] = {
         },
     [PROGRAM_HF_TRAINER] =
         {
-            .what = "transformers' Trainer, releases 5",
+            .what = "transformers' Trainer, releases 4.32 to 5",
             .modes = IN_TRAIN,
             .settings = {SCALES_LOSS,
                          DEFAULTS(FIELD_OPTIMIZER, "adamw-fused",
@@ -112,6 +114,43 @@ const struct program_row *program_row(enum program program)
     return &rows[program];
 }
 
+/* What a program had in older releases, where that is not its row's. */
+static const struct era {
+    enum program program;
+    int since, until; /* of transformers, as release.h numbers them; until: not in it; 0: for ever */
+    int torch_until;  /* and only with a torch before it; 0: with any */
+    enum case_field field;
+    const char *value, *source;
+} eras[] = {
+    {PROGRAM_HF_TRAINER, 0, 4054, 0, FIELD_OPTIMIZER, "adamw-foreach",
+     "transformers 4.53, training_args.py: optim = adamw_torch"},
+    {PROGRAM_HF_TRAINER, 4054, 0, 2008, FIELD_OPTIMIZER, "adamw-foreach",
+     "transformers 4.54, training_args.py: adamw_torch_fused from torch 2.8 on"},
+    {PROGRAM_TRL_SFT, 4054, 0, 2008, FIELD_OPTIMIZER, "adamw-foreach",
+     "transformers 4.54, training_args.py: adamw_torch_fused from torch 2.8 on"},
+    {PROGRAM_HF_TRAINER, 0, 5000, 0, FIELD_USE_CACHE, "true",
+     "transformers 4.57, training_args.py has no use_cache; configurations of decoders: True"},
+};
+
+/* The first whose Trainer steps with an optimizer that is on the tape; before it adamw_hf was its own. */
+enum { TRAINER_FIRST = 4032 };
+
+/* The value that a setting has in the releases of the workload. */
+static const char *value_then(const struct workload *workload, const struct program_setting *setting)
+{
+    const struct release_numbers numbers = release_numbers_of(workload->release);
+    int transformers = numbers.of[LIBRARY_TRANSFORMERS], torch = numbers.of[LIBRARY_TORCH];
+    for (size_t i = 0; i < sizeof eras / sizeof eras[0]; i++) {
+        const struct era *era = &eras[i];
+        bool is_then = transformers >= era->since && (era->until == 0 || transformers < era->until) &&
+                       (era->torch_until == 0 || torch < era->torch_until);
+        if (is_then && era->program == workload->program && era->field == setting->field) {
+            return era->value;
+        }
+    }
+    return setting->value;
+}
+
 static bool mode_has(const struct workload *workload, enum case_field field)
 {
     return (case_field_row(field)->modes >> workload->mode & 1U) != 0;
@@ -124,7 +163,7 @@ void program_apply(enum program program, struct workload *workload)
     for (int i = 0; i < PROGRAM_SETTINGS_MAXIMUM && settings[i].value != NULL; i++) {
         struct case_value value;
         if (mode_has(workload, settings[i].field) &&
-            case_value_parse(settings[i].field, settings[i].value, &value, NULL) == STATUS_OK) {
+            case_value_parse(settings[i].field, value_then(workload, &settings[i]), &value, NULL) == STATUS_OK) {
             workload_put(workload, settings[i].field, &value);
         }
     }
@@ -139,7 +178,7 @@ void program_take_back(struct workload *workload, uint64_t fields_said)
         const struct case_value value = {.number = workload_field_value(&usual, field)};
         struct case_value own;
         if ((fields_said >> field & 1U) == 0 && mode_has(workload, field) &&
-            case_value_parse(field, settings[i].value, &own, NULL) == STATUS_OK &&
+            case_value_parse(field, value_then(workload, &settings[i]), &own, NULL) == STATUS_OK &&
             own.number == workload_field_value(workload, field)) {
             workload_put(workload, field, &value);
         }
@@ -184,6 +223,16 @@ enum status_code program_check(const struct workload *workload, struct status *e
         return status_set(error, STATUS_INVALID, "%s: this program only trains; leave it out, or write %s",
                           workload_value_words(error, FIELD_PROGRAM, program_name(workload->program)).text,
                           workload_name_words(error, FIELD_MODE, "train").text);
+    }
+    if (workload->program == PROGRAM_HF_TRAINER &&
+        release_numbers_of(workload->release).of[LIBRARY_TRANSFORMERS] < TRAINER_FIRST) {
+        return status_set(
+            error, STATUS_INVALID,
+            "%s: before transformers 4.32 the Trainer's own optimizer was transformers' AdamW (adamw_hf), "
+            "which is not modelled; write %s, or %s",
+            workload_value_words(error, FIELD_PROGRAM, program_name(workload->program)).text,
+            workload_name_words(error, FIELD_RELEASE, "transformers=4.32").text,
+            workload_name_words(error, FIELD_PROGRAM, "accelerate").text);
     }
     for (int i = 0; i < PROGRAM_SETTINGS_MAXIMUM && row->settings[i].value != NULL && code == STATUS_OK; i++) {
         if (row->settings[i].is_fixed && mode_has(workload, row->settings[i].field)) {

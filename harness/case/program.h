@@ -28,8 +28,9 @@ struct program_row {
 
 const struct program_row *program_row(enum program program);
 
-/* Gives the fields of the program's settings their values, as far as the mode of the workload has them. Called
- * after the mode is known and before what a user names, which wins. */
+/* Gives the fields of the program's settings their values, as far as the mode of the workload has them, and as the
+ * program has them in the releases of the workload. Called after mode and release are known and before what else a user
+ * names, which wins. */
 void program_apply(enum program program, struct workload *workload);
 
 /* Takes back what the program has said of fields that say nothing about the case (caches of an encoder); what

@@ -24,6 +24,10 @@ static enum status_code program_read(const struct arguments *arguments, struct w
     const char *name = arguments_value(arguments, case_field_key(FIELD_PROGRAM));
     enum status_code code =
         name != NULL ? workload_set(workload, case_field_key(FIELD_PROGRAM), name, error) : STATUS_OK;
+    const char *release = arguments_value(arguments, case_field_key(FIELD_RELEASE));
+    if (code == STATUS_OK && release != NULL) {
+        code = workload_set(workload, case_field_key(FIELD_RELEASE), release, error);
+    }
     if (code == STATUS_OK) {
         program_apply(workload->program, workload);
     }

@@ -33,8 +33,12 @@ static enum status_code combination_identity(struct expansion *expansion, const 
     const char *model = value_of(block, index, FIELD_MODEL)->text;
     const struct family *family = model_family(expansion, model);
     const struct case_value *head = value_of(block, index, FIELD_HEAD),
-                            *program = value_of(block, index, FIELD_PROGRAM);
+                            *program = value_of(block, index, FIELD_PROGRAM),
+                            *release = value_of(block, index, FIELD_RELEASE);
     struct workload workload = workload_default((enum mode)value_of(block, index, FIELD_MODE)->number);
+    if (release != NULL) { /* what a program does depends on it */
+        workload_put(&workload, FIELD_RELEASE, release);
+    }
     if (program != NULL && (case_field_row(FIELD_PROGRAM)->modes >> workload.mode & 1U) != 0) {
         program_apply((enum program)program->number, &workload);
     }

@@ -57,6 +57,59 @@ static void the_default_is_the_loop_without_habits(void **state)
     }
 }
 
+static struct workload trainer_of(const char *release)
+{
+    struct workload workload = workload_default(MODE_TRAIN);
+    workload.release = release;
+    program_apply(PROGRAM_HF_TRAINER, &workload);
+    return workload;
+}
+
+/* Sources: training_args.py of transformers 4.31, 4.32, 4.53, 4.54 and 5.0. */
+static void the_trainer_had_other_defaults_in_older_releases(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *release;
+        enum optimizer optimizer;
+        bool use_cache;
+    } rows[] = {
+        {NULL, OPTIMIZER_ADAMW_FUSED, false},
+        {"torch=2.6", OPTIMIZER_ADAMW_FOREACH, false},
+        {"transformers=5.0", OPTIMIZER_ADAMW_FUSED, false},
+        {"transformers=4.57", OPTIMIZER_ADAMW_FUSED, true},
+        {"transformers=4.57+torch=2.7", OPTIMIZER_ADAMW_FOREACH, true},
+        {"transformers=4.53", OPTIMIZER_ADAMW_FOREACH, true},
+        {"transformers=4.32+torch=2.1", OPTIMIZER_ADAMW_FOREACH, true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct workload workload = trainer_of(rows[i].release);
+        struct status error = {0};
+        assert_int_equal(workload.optimizer, rows[i].optimizer);
+        assert_int_equal(workload.use_cache, rows[i].use_cache);
+        assert_int_equal(workload.parameter_groups, PARAMETER_GROUPS_DECAY);
+        assert_int_equal(workload_check(&workload, &error), STATUS_OK);
+    }
+    struct workload before = trainer_of("transformers=4.31");
+    struct status error = {0};
+    assert_int_equal(workload_check(&before, &error), STATUS_INVALID);
+    assert_non_null(strstr(STATUS_SAID(&error), "write release transformers=4.32, or program accelerate"));
+}
+
+/* A caller says the release in any place among the options. */
+static void a_release_is_known_before_the_program(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"estimate", "tiny-bert", "--mode",     "train",     "--seq",
+                                        "8",        "--program", "hf-trainer", "--release", "transformers=4.51",
+                                        NULL};
+    struct command_result result = command_named(words[0], words + 1);
+    assert_int_equal(result.exit_code, 0);
+    assert_non_null(strstr(text_string(&result.output), "/adamw-foreach/"));
+    assert_null(strstr(text_string(&result.output), "use-cache")); /* an encoder has none */
+    command_result_release(&result);
+}
+
 static void a_name_stands_for_the_habits_of_its_documentation(void **state)
 {
     (void)state;
@@ -176,6 +229,8 @@ int main(void)
         cmocka_unit_test(every_program_has_a_row_whose_values_can_be_read),
         cmocka_unit_test(the_default_is_the_loop_without_habits),
         cmocka_unit_test(a_name_stands_for_the_habits_of_its_documentation),
+        cmocka_unit_test(the_trainer_had_other_defaults_in_older_releases),
+        cmocka_unit_test(a_release_is_known_before_the_program),
         cmocka_unit_test(metrics_of_logits_that_are_gone_are_refused),
         cmocka_unit_test(what_a_program_fixes_cannot_be_told_otherwise),
         cmocka_unit_test(what_is_named_wins_in_suites_and_options),

@@ -68,6 +68,7 @@ struct workload program_line_workload(const struct json *line)
     assert_int_equal(workload_set(&workload, "mode", shadow_text(line, "mode"), NULL), STATUS_OK);
     workload = workload_default(workload.mode);
     assert_int_equal(workload_set(&workload, "program", program, NULL), STATUS_OK);
+    workload.release = json_string_or(json_get(line, "release"), NULL); /* borrowed of the line */
     program_apply(workload.program, &workload);
     said_take(line, "precision", &workload);
     said_take(line, "optimizer", &workload);

@@ -54,11 +54,20 @@ static bool is_held(const struct json *line)
            json_integer_or(json_get(line, "lora_rank"), 0) == 0;
 }
 
+/* Older Trainers that our tape does not follow to the end: what GPT-2's loss copies under autocast there (0.9 to 1.5 %
+ * of the tiny model's peak), and checkpoints of the reentrant kind, which were the default before 5 (0.4 %). */
+static bool is_followed(const struct json *line)
+{
+    bool older = json_get(line, "release") != NULL, gpt2 = strstr(shadow_text(line, "model"), "gpt2") != NULL;
+    bool autocast = strncmp(shadow_text(line, "precision"), "amp-", 4) == 0;
+    return !older || !gpt2 || !(autocast || json_boolean_or(json_get(line, "checkpointing"), false));
+}
+
 static int failed_count;
 
 static bool line_check(const struct json *line)
 {
-    if (strcmp(shadow_text(line, "type"), "case") != 0 || !is_held(line)) {
+    if (strcmp(shadow_text(line, "type"), "case") != 0 || !is_held(line) || !is_followed(line)) {
         return false;
     }
     struct modelled modelled = {0};
@@ -90,7 +99,10 @@ static void a_row_is_what_its_program_does(void **state)
     (void)state;
     int tiny = shadow_lines_each("peers/pytorch/programs-tiny-torch-2.11.0-transformers-5.23.0.jsonl", line_check);
     int real = shadow_lines_each("peers/pytorch/programs-torch-2.11.0-transformers-5.23.0.jsonl", line_check);
-    print_message("%d tiny cases, %d real ones\n", tiny, real);
+    int old = shadow_lines_each("peers/pytorch/programs-tiny-torch-2.11.0-transformers-4.46.0.jsonl", line_check) +
+              shadow_lines_each("peers/pytorch/programs-tiny-torch-2.11.0-transformers-4.51.3.jsonl", line_check);
+    print_message("%d tiny cases, %d real ones, %d of older releases\n", tiny, real, old);
+    assert_true(old >= 6);
     assert_int_equal(failed_count, 0);
     assert_true(tiny >= 40 && real >= 39);
 }
