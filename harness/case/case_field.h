@@ -106,6 +106,14 @@
     X(GRAD_SCALER_NONE, "none")                                                                                        \
     X(GRAD_SCALER_TORCH, "torch")
 
+/* A copy of the model that holds an exponential average of its weights: torch.optim.swa_utils.AveragedModel with
+ * get_ema_multi_avg_fn; timm.utils' ModelEmaV3, which timm's own training uses, and ModelEmaV2. */
+#define WEIGHT_AVERAGE_TABLE(X)                                                                                        \
+    X(WEIGHT_AVERAGE_NONE, "none")                                                                                     \
+    X(WEIGHT_AVERAGE_AVERAGED_MODEL, "averaged-model")                                                                 \
+    X(WEIGHT_AVERAGE_TIMM_EMA, "timm-ema")                                                                             \
+    X(WEIGHT_AVERAGE_TIMM_EMA_V2, "timm-ema-v2")
+
 /* What the backward pass of an accumulated batch begins with: its loss by the number of batches, or the loss. */
 #define ACCUMULATED_LOSS_TABLE(X)                                                                                      \
     X(ACCUMULATED_LOSS_DIVIDED, "divided")                                                                             \
@@ -273,6 +281,9 @@
       workload->precision == PRECISION_AMP_FLOAT16, "grad-scaler-%", HAS_OPTION, "grad-scaler", "W",                   \
       "of amp-float16: lean (default), none or torch, which is torch.amp.GradScaler",                                  \
       .refusal = "has no gradients; leave it out, or write", .remedy = "write --precision amp-float16")                \
+    X(WEIGHT_AVERAGE, weight_average, NAME, UNUSUAL, WEIGHT_AVERAGE_NONE, IN_TRAIN, true, "%", HAS_OPTION,             \
+      "weight-average", "W", "none (default), averaged-model, timm-ema[-v2]: an average of the weights (train)",       \
+      .usual_is_no = true, .subject = "weight_average %", .refusal = "changes no weights; leave it out, or write")     \
     X(LOGITS, logits, NAME, NULLABLE, mode == MODE_GENERATE ? LOGITS_LAST : LOGITS_ALL, IN_PASS,                       \
       !traits.is_image && workload->head != HEAD_BARE, "logits-%", HAS_OPTION, "logits", "all|last",                   \
       "rows of the head that are computed (default: all; generate: last)", .label = "%", .usual_is_no = true)          \

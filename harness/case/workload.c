@@ -315,6 +315,19 @@ static enum status_code hook_check(const struct workload *workload, struct statu
                       workload_value_words(error, FIELD_GRAD_SCALER, "none").text);
 }
 
+/* A copy of a model is one of all its tensors, in the order of their modules. */
+static enum status_code average_check(const struct workload *workload, struct status *error)
+{
+    if (workload->weight_average == WEIGHT_AVERAGE_NONE || (workload->lora_rank == 0 && workload->release == NULL)) {
+        return STATUS_OK;
+    }
+    return status_set(
+        error, STATUS_INVALID, "%s: the copy of a model %s is not modelled; write none, or leave out %s",
+        workload_value_words(error, FIELD_WEIGHT_AVERAGE, weight_average_name(workload->weight_average)).text,
+        workload->lora_rank > 0 ? "with adapters" : "of an older release",
+        workload_key_words(error, workload->lora_rank > 0 ? FIELD_LORA_RANK : FIELD_RELEASE).text);
+}
+
 /* What is done besides one pass on one device. */
 static enum status_code carrying_check(const struct workload *workload, struct status *error)
 {
@@ -407,6 +420,7 @@ enum status_code workload_check(const struct workload *workload, struct status *
     code = program_check(workload, error);
     code = code == STATUS_OK ? result_check(workload, error) : code;
     code = code == STATUS_OK ? hook_check(workload, error) : code;
+    code = code == STATUS_OK ? average_check(workload, error) : code;
     code = code == STATUS_OK ? carrying_check(workload, error) : code;
     return code == STATUS_OK ? cache_check(workload, error) : code;
 }

@@ -452,6 +452,17 @@ void tape_scaler_update(struct tape *tape, struct loss_scaler *scaler);
 /* torch.nn.utils.clip_grad_norm_ over the gradients of these parameters (clip.c). */
 void tape_clip_gradients(struct tape *tape, int count, struct value *const *parameters, double max_norm, bool foreach);
 
+/* -- averages of weights (weight_average.c); a frame is open */
+/* A copy of value that is held, the optimizer's. */
+struct value *tape_average_new(struct tape *tape, struct value *value);
+/* average = average * decay + value * (1 - decay), where it is: floating tensors. */
+void tape_average_lerp(struct tape *tape, struct value *average, struct value *value, double decay);
+/* The same by way of both products and their sum. Of an integer, value itself. */
+void tape_average_add(struct tape *tape, struct value *average, struct value *value, double decay);
+/* The same of a list of bfloat16, in chunks that are rounded by chance; the numbers are those without chance. */
+void tape_average_round(struct tape *tape, int count, struct value *const *averages, struct value *const *values,
+                        double decay);
+
 /* Copies a into place, which has its shape, without a graph. */
 void tape_copy_into(struct tape *tape, struct value *a, struct value *place);
 /* A copy in the same dtype. */

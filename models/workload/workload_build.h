@@ -14,6 +14,7 @@ struct build {
     struct value **stepped;             /* the same, group by group, as the optimizer has them */
     struct optimizer_state *states;     /* by stepped */
     int parameter_count, decayed_count; /* of the first group; all, if there is one */
+    struct value **averages;            /* of the weights, by tensor of the skeleton; NULL: none, or tied to another */
     struct loss_scaler scaler;          /* of a case that has one (workload_is_scaled) */
     bool zeroes_before_backward;        /* the micro-batch that is built calls zero_grad() between its passes */
     struct forward_leaves leaves;

@@ -8,6 +8,7 @@
 #include "models/forward/module_visit.h"
 #include "models/forward/prepare_kbit.h"
 #include "models/skeleton/quantization.h"
+#include "models/workload/averaged_model.h"
 #include "models/workload/generate.h"
 #include "models/workload/token_metrics.h"
 #include "models/workload/workload_build.h"
@@ -274,6 +275,7 @@ static void step_take(struct build *build, const struct optimizer_settings *sett
     if (scaled) {
         tape_scaler_update(tape, &build->scaler);
     }
+    averaged_model_update(build, step);
     tape_frame_close(tape, frame, NULL);
 }
 
@@ -284,6 +286,7 @@ static void train(struct build *build)
         workload_optimizer(build->forward.workload->optimizer, build->plan.learning_rate);
     struct value *loss = NULL;
     tape_stage(tape, STAGE_FORWARD);
+    averaged_model_begin(build);
     inputs_make(build);
     scaler_begin(build);
     tape_gradients(tape, true);
@@ -332,6 +335,7 @@ void build_release(struct build *build)
     free(build->parameters);
     free(build->stepped);
     free(build->states);
+    free(build->averages);
     free(build->quantized);
     cache_release(&build->output.cache);
     cache_release(&build->output.crossed);
@@ -346,13 +350,15 @@ enum status_code build_open(struct build *build, struct tape *tape, struct statu
     build->parameters = calloc(count, sizeof *build->parameters);
     build->stepped = calloc(count, sizeof *build->stepped);
     build->states = calloc(count, sizeof *build->states);
+    build->averages = calloc(count, sizeof *build->averages);
     build->quantized = calloc(count, sizeof *build->quantized);
     build->forward.quantized = build->quantized;
     build->forward.tape = tape;
     build->forward.leaves = &build->leaves;
     build->forward.near_tensor = &build->near_tensor;
     bool has_room = build->forward.values != NULL && build->forward.brought != NULL && build->parameters != NULL &&
-                    build->stepped != NULL && build->states != NULL && build->quantized != NULL;
+                    build->stepped != NULL && build->states != NULL && build->averages != NULL &&
+                    build->quantized != NULL;
     if (!has_room) {
         return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for a tape");
     }

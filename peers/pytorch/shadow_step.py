@@ -1,6 +1,7 @@
 """What a training program does around its passes: where it calls zero_grad(), what that makes of a gradient, whether it
 clips gradients, scales its loss, divides what it accumulates. The defaults are those of the cases that say nothing."""
 import torch
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 import peer_models
 
@@ -19,10 +20,39 @@ def make_scaler(case, device):
     return AskingNobody("cpu") if device == "meta" else torch.amp.GradScaler(device)
 
 
+DECAY = 0.999
+
+
+def make_average(case, model):
+    """What torch's and timm's own classes make of a model, or None."""
+    kind = case.get("weight_average")
+    if kind == "averaged-model":
+        return AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(DECAY))
+    if kind in ("timm-ema", "timm-ema-v2"):
+        return make_timm_average(kind, model)
+    return None
+
+
+def make_timm_average(kind, model):
+    from timm.utils import model_ema
+    if kind == "timm-ema-v2":
+        return model_ema.ModelEmaV2(model, decay=DECAY)
+    if next(model.parameters()).device.type != "meta":
+        return model_ema.ModelEmaV3(model, decay=DECAY)
+    generator, model_ema.torch.Generator = torch.Generator, lambda device: generator("cpu")  # meta has none
+    try:
+        average = model_ema.ModelEmaV3(model, decay=DECAY)
+    finally:
+        model_ema.torch.Generator = generator
+    average._sr_generator = None
+    return average
+
+
 class StepProgram:
     """One case's habits. The caller runs the passes and calls these in between."""
 
-    def __init__(self, case, optimizer, ledger):
+    def __init__(self, case, optimizer, ledger, model=None, average=None):
+        self.model, self.average = model, average
         self.place = case.get("zero_grad", "after-step")
         self.set_to_none = case.get("zero_grad_to", "none") == "none"
         self.clip = case.get("clip_grad") or "none"
@@ -67,8 +97,13 @@ class StepProgram:
             loss.backward()
 
     def step(self):
-        if self.in_backward:
-            return
+        if not self.in_backward:
+            self.optimizer_step()
+        if self.average is not None:
+            update = getattr(self.average, "update_parameters", None) or self.average.update
+            update(self.model)
+
+    def optimizer_step(self):
         if self.scaler is not None and self.clip != "none":
             self.scaler.unscale_(self.optimizer)
         if self.clip != "none":

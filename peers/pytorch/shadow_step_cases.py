@@ -99,6 +99,18 @@ def smoothing_cases(case_of):
     return out
 
 
+def average_cases(case_of):
+    """An exponential average of the weights, by torch's class and by timm's, of weights in 16 bits too."""
+    out = []
+    for kind in ("averaged-model", "timm-ema", "timm-ema-v2"):
+        for model in TINY + ("gpt2", "resnet50"):
+            batch, seq, attention = sizes_of(model)
+            for precision, optimizer in (("float32", "adamw-fused"), ("bfloat16", "sgd"), ("amp-bfloat16", "adamw-fused")):
+                out.append(case_of(model, "train", precision, batch, seq, attention, optimizer, weight_average=kind,
+                                   events=model in DECODERS and precision != "amp-bfloat16"))
+    return out
+
+
 def step_cases(case_of):
-    return (smoothing_cases(case_of) + scaler_cases(case_of) + hook_cases(case_of) + adafactor_cases(case_of) +
-            zero_grad_cases(case_of) + clip_cases(case_of))
+    return (average_cases(case_of) + smoothing_cases(case_of) + scaler_cases(case_of) + hook_cases(case_of) +
+            adafactor_cases(case_of) + zero_grad_cases(case_of) + clip_cases(case_of))

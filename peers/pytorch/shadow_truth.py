@@ -25,7 +25,7 @@ from shadow_autocast import CudaAutocast
 from shadow_cases import cases
 from shadow_device import compute_capability_90
 from shadow_ledger import SavedTensors, StorageLedger, exact_lifetimes
-from shadow_step import StepProgram
+from shadow_step import StepProgram, make_average
 
 STEPS = 3  # the third is the one that is reported: optimizer state exists, everything is steady
 EVENT_STEPS = 2  # how many of them an event list holds
@@ -115,9 +115,10 @@ def names_of(case):
 
 def train(case, family, model, config, ledger, stages, device):
     model.train()
+    average = make_average(case, model)
     optimizer = peer_models.make_optimizer(case["optimizer"], [p for p in model.parameters() if p.requires_grad])
     inputs, labels = peer_models.make_inputs(case, family, config, device)
-    program, names = StepProgram(case, optimizer, ledger), names_of(case)
+    program, names = StepProgram(case, optimizer, ledger, model, average), names_of(case)
     for step in range(STEPS):
         if step == EVENT_STEPS:
             ledger.stop_events()

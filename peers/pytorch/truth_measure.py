@@ -10,7 +10,7 @@ import time
 import torch
 
 import peer_models
-from shadow_step import StepProgram
+from shadow_step import StepProgram, make_average
 
 PASSES = 6  # of inference and of training; the last three are timed
 STEADY_INFERENCE = PASSES - 1
@@ -157,9 +157,10 @@ def train(case, family, model, inputs, labels, account):
     """Of several micro-batches the last one's forward and backward passes are read."""
     meter = account.meter
     model.train()
+    average = make_average(case, model)
     optimizer = peer_models.make_optimizer(case["optimizer"], [p for p in model.parameters() if p.requires_grad])
 
-    program = StepProgram(case, optimizer, NoLedger())
+    program = StepProgram(case, optimizer, NoLedger(), model, average)
 
     def read(turn, stage, is_last=True):
         if turn in (0, STEADY_STEP) and is_last:

@@ -12,7 +12,7 @@ TAKEN_FOR_GRANTED = {"batch": 1, "seq": None, "attention": "sdpa", "optimizer": 
 KNOWN_AXES = {"model", "mode", "precision", "quantize", "batch", "seq", "new_tokens", "cache", "cache_dtype", "beams",
               "attention", "padding", "optimizer", "loss", "lora_rank", "lora_targets", "prepare_kbit", "checkpointing",
               "accumulate", "accumulated_loss", "zero_grad", "zero_grad_to", "optimizer_in_backward", "clip_grad",
-              "grad_scaler", "logits", "tf32", "tf32_convolutions", "head"}
+              "grad_scaler", "weight_average", "logits", "tf32", "tf32_convolutions", "head"}
 PRECISIONS = ("float32", "float16", "bfloat16", "amp-float16", "amp-bfloat16")
 
 
@@ -39,6 +39,7 @@ def habits_of(case):
 def missing_library(case):
     """What a case needs beside torch and transformers and does not find here, or None."""
     needed = {"peft": case.get("lora_rank"), "bitsandbytes": case["optimizer"] == "adam-8bit",
+              "timm": case.get("weight_average", "none").startswith("timm"),
               "liger_kernel": case.get("loss") == "fused"}
     for library, wanted in needed.items():
         if wanted and importlib.util.find_spec(library) is None:

@@ -142,6 +142,27 @@ static void an_optimizer_in_backward_leaves_no_gradients(void **state)
     assert_int_equal(workload_check(&workload, &error), STATUS_OK);
 }
 
+static void a_copy_of_adapters_is_not_modelled(void **state)
+{
+    (void)state;
+    struct status error = {0};
+    struct workload workload = workload_default(MODE_TRAIN);
+    workload.weight_average = WEIGHT_AVERAGE_TIMM_EMA;
+    assert_int_equal(workload_check(&workload, &error), STATUS_OK);
+    workload.lora_rank = 8;
+    assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
+    assert_string_equal(error.text, "weight_average: timm-ema: the copy of a model with adapters is not modelled; "
+                                    "write none, or leave out lora_rank");
+    workload.lora_rank = 0;
+    workload.release = "transformers=4.46";
+    assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
+    workload = workload_default(MODE_INFER);
+    workload.weight_average = WEIGHT_AVERAGE_AVERAGED_MODEL;
+    assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
+    assert_string_equal(error.text, "weight_average averaged-model: mode infer changes no weights; leave it out, or "
+                                    "write mode train");
+}
+
 static void test_check(void **state)
 {
     struct status error = {0};
@@ -263,6 +284,7 @@ int main(void)
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_wrong_fields),
         cmocka_unit_test(test_check),
+        cmocka_unit_test(a_copy_of_adapters_is_not_modelled),
         cmocka_unit_test(an_optimizer_in_backward_leaves_no_gradients),
         cmocka_unit_test(test_check_of_quantised_caches),
         cmocka_unit_test(test_check_of_preparation),

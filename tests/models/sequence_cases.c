@@ -138,6 +138,12 @@ static void variants_add(struct sequence_case *cases, int *count, int model)
         workload.accumulate = 2;
         workload.accumulated_loss = ACCUMULATED_LOSS_WHOLE;
         case_add(cases, count, model, &workload);
+        for (int average = WEIGHT_AVERAGE_NONE + 1; average < WEIGHT_AVERAGE_COUNT; average++) {
+            workload = train;
+            workload.precision = average == WEIGHT_AVERAGE_TIMM_EMA ? PRECISION_BFLOAT16 : PRECISION_AMP_BFLOAT16;
+            workload.weight_average = (enum weight_average)average;
+            case_add(cases, count, model, &workload);
+        }
     }
     struct workload returned = train;
     returned.use_cache = models[model].generates;

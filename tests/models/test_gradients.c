@@ -380,6 +380,53 @@ static void scalers_and_division_change_gradients_as_they_say(void **state)
     assert_true(fabs(divided - whole) < 1e-6 && tiny_loss_after("gpt2", &workload, 2, 2e-2) < whole - 1e-4);
 }
 
+enum { AVERAGED_NUMBERS = 64 };
+
+static void numbers_copy(const struct tape_machine *machine, enum category category, const char *label,
+                         float numbers[AVERAGED_NUMBERS])
+{
+    int storage = machine_find(machine, category, label);
+    assert_true(storage >= 0);
+    memcpy(numbers, machine_floats(machine, storage), AVERAGED_NUMBERS * sizeof numbers[0]);
+}
+
+static double averaged(double average, double weight, int times)
+{
+    for (int i = 0; i < times; i++) {
+        average = 0.999 * average + 0.001 * weight;
+    }
+    return average;
+}
+
+/* AveragedModel's first update copies. timm's averages a tied weight twice, because the state dict has it twice. */
+static void averages_follow_the_weights(void **state)
+{
+    (void)state;
+    for (int kind = WEIGHT_AVERAGE_AVERAGED_MODEL; kind < WEIGHT_AVERAGE_COUNT; kind++) {
+        struct tape_machine machine;
+        float weights[3][AVERAGED_NUMBERS], average[AVERAGED_NUMBERS];
+        struct workload workload = training(ATTENTION_SDPA);
+        workload.weight_average = (enum weight_average)kind;
+        machine_open_tiny(&machine, "gpt2", &workload, 3, 0.5);
+        for (int step = 0; step < 3; step++) {
+            assert_true(machine_run_until(&machine, STAGE_BACKWARD, step == 0 ? 1 : 2));
+            numbers_copy(&machine, CATEGORY_WEIGHTS, "transformer.wte.weight", weights[step]);
+        }
+        numbers_copy(&machine, CATEGORY_OPTIMIZER, "average", average);
+        for (int i = 0; i < AVERAGED_NUMBERS; i++) {
+            bool copies = kind == WEIGHT_AVERAGE_AVERAGED_MODEL;
+            double first = copies ? weights[1][i] : averaged(weights[0][i], weights[1][i], 2);
+            double expected = averaged(first, weights[2][i], copies ? 1 : 2);
+            if (fabs(average[i] - expected) > 1e-6 || weights[1][i] == weights[2][i]) {
+                fail_msg("%s, %d: %.8g, not %.8g; weights %g, %g, %g", weight_average_name(workload.weight_average), i,
+                         (double)average[i], expected, (double)weights[0][i], (double)weights[1][i],
+                         (double)weights[2][i]);
+            }
+        }
+        machine_close(&machine);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -392,6 +439,7 @@ int main(void)
         cmocka_unit_test(checkpointing_changes_no_gradient),
         cmocka_unit_test(accumulation_sums_micro_batches),
         cmocka_unit_test(scalers_and_division_change_gradients_as_they_say),
+        cmocka_unit_test(averages_follow_the_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
