@@ -92,6 +92,23 @@ static const struct {
     {FIELD_HEAD, "none", "bare"},
 };
 
+/* Why no value stands for optimizers that transformers' TrainingArguments(optim=...) names, and what is closest. */
+#define MANAGED_32                                                                                                     \
+    "its states lie in managed memory, which is not modelled; of float32 weights, adamw-fused has as many"
+#define MANAGED_8                                                                                                      \
+    "its states lie in managed memory, which is not modelled; adam-8bit has the same in PyTorch's allocator"
+#define MANAGED     "its states lie in managed memory, which is not modelled; write one of adamw-fused, adam-8bit"
+#define CLIPS       "its clipping of updates is not modelled; adamw-fused has two states of each parameter, too"
+#define TORCHAO     "it is torchao's and not modelled; adam-8bit is that of bitsandbytes, in 8 bits"
+#define ELSEWHERE   "it is of no CUDA device; adamw-foreach and adamw-fused are"
+#define PROJECTS    "it projects gradients, which is not modelled; adamw-fused is what it saves memory against"
+#define ONE_STATE   "it is not modelled; sgd-momentum has one state of each parameter, too"
+#define STATELESS   "it is not modelled; sgd with optimizer_in_backward steps without states in the backward pass, too"
+#define AVERAGING   "its averages are not modelled; adamw-fused has two states of each parameter"
+#define THREE       "its third state is not modelled; adamw-fused has two of each parameter"
+#define CODED       "its states in 8 bits are not modelled; adam-8bit has those of Adam"
+#define COMPENSATES "the types of its states are not modelled; adamw-fused has them in that of the weights"
+
 /* Words that people know and that name no one value: what they mean is not modelled, or may be two. */
 static const struct {
     enum case_field field;
@@ -106,6 +123,43 @@ static const struct {
     {FIELD_PRECISION, "16", "it may be two precisions; write float16 or bfloat16"},
     {FIELD_PRECISION, "16bit", "it may be two precisions; write float16 or bfloat16"},
     {FIELD_PRECISION, "16-bit", "it may be two precisions; write float16 or bfloat16"},
+    {FIELD_OPTIMIZER, "paged-adamw-32bit", MANAGED_32},
+    {FIELD_OPTIMIZER, "paged-adamw", MANAGED_32},
+    {FIELD_OPTIMIZER, "paged-adamw-8bit", MANAGED_8},
+    {FIELD_OPTIMIZER, "paged-ademamix-32bit", MANAGED},
+    {FIELD_OPTIMIZER, "paged-ademamix-8bit", MANAGED},
+    {FIELD_OPTIMIZER, "paged-lion-32bit", MANAGED},
+    {FIELD_OPTIMIZER, "paged-lion-8bit", MANAGED},
+    {FIELD_OPTIMIZER, "adamw-torch-4bit", TORCHAO},
+    {FIELD_OPTIMIZER, "adamw-torch-8bit", TORCHAO},
+    {FIELD_OPTIMIZER, "adamw-torch-xla", ELSEWHERE},
+    {FIELD_OPTIMIZER, "adamw-torch-npu-fused", ELSEWHERE},
+    {FIELD_OPTIMIZER, "adamw-anyprecision", COMPENSATES},
+    {FIELD_OPTIMIZER, "ademamix", THREE},
+    {FIELD_OPTIMIZER, "ademamix-8bit", THREE},
+    {FIELD_OPTIMIZER, "lion", ONE_STATE},
+    {FIELD_OPTIMIZER, "lion-32bit", ONE_STATE},
+    {FIELD_OPTIMIZER, "lion-8bit", CODED},
+    {FIELD_OPTIMIZER, "adagrad", ONE_STATE},
+    {FIELD_OPTIMIZER, "rmsprop", ONE_STATE},
+    {FIELD_OPTIMIZER, "rmsprop-bnb", ONE_STATE},
+    {FIELD_OPTIMIZER, "rmsprop-bnb-32bit", ONE_STATE},
+    {FIELD_OPTIMIZER, "rmsprop-bnb-8bit", CODED},
+    {FIELD_OPTIMIZER, "galore-adamw", PROJECTS},
+    {FIELD_OPTIMIZER, "galore-adamw-8bit", PROJECTS},
+    {FIELD_OPTIMIZER, "galore-adafactor", PROJECTS},
+    {FIELD_OPTIMIZER, "galore-adamw-layerwise", PROJECTS},
+    {FIELD_OPTIMIZER, "galore-adamw-8bit-layerwise", PROJECTS},
+    {FIELD_OPTIMIZER, "galore-adafactor-layerwise", PROJECTS},
+    {FIELD_OPTIMIZER, "apollo-adamw", PROJECTS},
+    {FIELD_OPTIMIZER, "apollo-adamw-layerwise", PROJECTS},
+    {FIELD_OPTIMIZER, "lomo", STATELESS},
+    {FIELD_OPTIMIZER, "adalomo", STATELESS},
+    {FIELD_OPTIMIZER, "grokadamw", THREE},
+    {FIELD_OPTIMIZER, "schedule-free-radam", AVERAGING},
+    {FIELD_OPTIMIZER, "schedule-free-adamw", AVERAGING},
+    {FIELD_OPTIMIZER, "schedule-free-sgd", AVERAGING},
+    {FIELD_OPTIMIZER, "stable-adamw", CLIPS},
     {FIELD_OPTIMIZER, "adafactor", "it may be two optimizers; write adafactor-torch or adafactor-transformers"},
 };
 

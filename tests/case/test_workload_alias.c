@@ -68,11 +68,75 @@ static void what_may_be_two_things_is_refused(void **state)
     assert_string_equal(error.text, "precision: 'AMP': it may be two precisions; write amp-float16 or amp-bfloat16");
 }
 
+/* OptimizerNames of transformers 5.23: each is a value, or refused with what is closest to it. */
+static void every_optimizer_of_the_trainer_is_known_by_name(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"adamw_torch",
+                                        "adamw_torch_fused",
+                                        "adamw_torch_xla",
+                                        "adamw_torch_npu_fused",
+                                        "adafactor",
+                                        "adamw_anyprecision",
+                                        "adamw_torch_4bit",
+                                        "adamw_torch_8bit",
+                                        "ademamix",
+                                        "sgd",
+                                        "adagrad",
+                                        "adamw_bnb_8bit",
+                                        "adamw_8bit",
+                                        "ademamix_8bit",
+                                        "lion_8bit",
+                                        "lion_32bit",
+                                        "paged_adamw_32bit",
+                                        "paged_adamw_8bit",
+                                        "paged_ademamix_32bit",
+                                        "paged_ademamix_8bit",
+                                        "paged_lion_32bit",
+                                        "paged_lion_8bit",
+                                        "rmsprop",
+                                        "rmsprop_bnb",
+                                        "rmsprop_bnb_8bit",
+                                        "rmsprop_bnb_32bit",
+                                        "galore_adamw",
+                                        "galore_adamw_8bit",
+                                        "galore_adafactor",
+                                        "galore_adamw_layerwise",
+                                        "galore_adamw_8bit_layerwise",
+                                        "galore_adafactor_layerwise",
+                                        "lomo",
+                                        "adalomo",
+                                        "grokadamw",
+                                        "schedule_free_radam",
+                                        "schedule_free_adamw",
+                                        "schedule_free_sgd",
+                                        "apollo_adamw",
+                                        "apollo_adamw_layerwise",
+                                        "stable_adamw"};
+    int accepted = 0;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct workload workload = workload_default(MODE_TRAIN);
+        struct status error = {0};
+        if (workload_set(&workload, "optimizer", names[i], &error) == STATUS_OK) {
+            accepted++;
+        } else if (strstr(error.text, "is not known") != NULL) {
+            fail_msg("%s", error.text);
+        }
+    }
+    assert_int_equal(accepted, 5);
+    struct workload workload = workload_default(MODE_TRAIN);
+    struct status error = {0};
+    assert_int_equal(workload_set(&workload, "optimizer", "paged_adamw_8bit", &error), STATUS_INVALID);
+    assert_string_equal(error.text, "optimizer: 'paged_adamw_8bit': its states lie in managed memory, which is not "
+                                    "modelled; adam-8bit has the same in PyTorch's allocator");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_others_call_a_value_is_that_value),
         cmocka_unit_test(what_may_be_two_things_is_refused),
+        cmocka_unit_test(every_optimizer_of_the_trainer_is_known_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
