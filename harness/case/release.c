@@ -97,6 +97,9 @@ static const struct release_change changes[] = {
     TORCH(CUDNN_ATTENTION_LAST, 2010, 2011,
           "aten/src/ATen/native/transformers/cuda/sdp_utils.cpp, check_prefer_cudnn_attention: needs cuDNN 9.15.1, "
           "which the wheels of 2.10 do not bring"),
+    TORCH(EMBEDDING_PARTS_SUMMED, 0, 2011,
+          "aten/src/ATen/native/cuda/EmbeddingBackwardKernel.cu: no compute_grad_weight_atomic_accumulate, which pull "
+          "request 170589 brings"),
 };
 
 #undef TRANSFORMERS

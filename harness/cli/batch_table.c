@@ -141,6 +141,11 @@ static void prediction_append(const struct batch_answer *answer, struct text *te
         }
     }
     text_append(text, "\n");
+    if (answer->range != NULL) {
+        text_append(text, "  in a program of PyTorch, with so much for segments: ");
+        limit_range_words(answer->range, "batch", text);
+        text_append(text, "\n");
+    }
 }
 
 static void throughput_append(const struct batch_answer *answer, struct text *text)
@@ -293,8 +298,9 @@ static struct json *tries_json(const struct batch_record *record)
     return json_made(array, made);
 }
 
-static struct json *prediction_json(const struct batch_prediction *prediction)
+static struct json *prediction_json(const struct batch_answer *answer)
 {
+    const struct batch_prediction *prediction = answer->prediction;
     const struct limit *limit = &prediction->limit;
     struct json *object = json_object_new();
     bool made =
@@ -303,7 +309,8 @@ static struct json *prediction_json(const struct batch_prediction *prediction)
         json_set(object, "excluded_from", prediction->known ? count_or_null(limit->excluded_from) : json_null_new()) &&
         json_set(object, "reason",
                  prediction->known || prediction->reason[0] == '\0' ? json_null_new()
-                                                                    : json_string_new(prediction->reason));
+                                                                    : json_string_new(prediction->reason)) &&
+        (answer->range == NULL || limit_range_set(answer->range, object));
     return json_made(object, made);
 }
 
@@ -361,7 +368,7 @@ bool batch_answer_set(const struct batch_answer *answer, struct json *document)
                 json_set(document, "end", json_string_new(batch_end_name(result->end))) &&
                 json_set(document, "found", count_or_null(result->found)) &&
                 json_set(document, "error", error[0] != '\0' ? json_string_new(error) : json_null_new()) &&
-                json_set(document, "predicted", prediction_json(answer->prediction)) &&
+                json_set(document, "predicted", prediction_json(answer)) &&
                 json_set(document, "throughput_unit", json_string_new(text_string(&unit))) &&
                 json_set(document, "policies", results_json(answer)) &&
                 json_set(document, "tries", tries_json(answer->record));

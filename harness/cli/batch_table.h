@@ -6,12 +6,14 @@
 #include "harness/base/text.h"
 #include "harness/question/batch_prediction.h"
 #include "harness/question/batch_run.h"
+#include "harness/question/limit_range.h"
 
 struct batch_answer {
     const struct batch_record *record;
     const struct batch_result *results; /* of the policy that was asked for first */
     int result_count;
     const struct batch_prediction *prediction;
+    const struct limit_range *range; /* of PyTorch's own loop in as much memory; NULL: not known */
     const struct workload *workload;
     bool as_accelerate;
 };

@@ -293,13 +293,33 @@ static enum exit_code exit_code_of(const struct batch_command *command)
                                                                                     : EXIT_CODE_INCONCLUSIVE;
 }
 
+/* What limit says beside its answer, for the memory of the prediction: there was a try, on a device of some class. */
+static const struct limit_range *range_find(const struct batch_command *command, struct limit_range *range)
+{
+    const struct batch_prediction *prediction = &command->prediction;
+    struct estimate_input input = command->question.input;
+    if (!prediction->known) {
+        return NULL;
+    }
+    const struct json *device = json_get(command->record.tries[0].line, "device");
+    input.target = command->settings.target != NULL ? command->settings.target
+                                                    : json_string_or(json_get(device, "target"), input.target);
+    const struct fit_device asked = {.memory_bytes = prediction->memory_bytes,
+                                     .doubt = doubt_of(input.config, input.workload)};
+    enum status_code code =
+        limit_range_find(&input, &asked, &prediction->limit, prediction->memory_bytes, NULL, range, NULL);
+    return code == STATUS_OK ? range : NULL;
+}
+
 static enum status_code answer_print(struct batch_command *command, struct status *error)
 {
     struct question_case *question = &command->question;
+    struct limit_range range;
     const struct batch_answer answer = {.record = &command->record,
                                         .results = command->results,
                                         .result_count = command->result_count,
                                         .prediction = &command->prediction,
+                                        .range = range_find(command, &range),
                                         .workload = &question->identity.workload,
                                         .as_accelerate = command->request.as_accelerate};
     question->identity.workload.batch =

@@ -79,13 +79,14 @@ static void ids_sort(struct tape *tape, int64_t ids, struct value *sorted[SORTED
 }
 
 /* Few segments of many parts leave a GPU idle if each is summed up by itself. Then each part adds its sum to the
- * gradient at once; in 16 bits, to a copy of it in float32. */
+ * gradient at once; in 16 bits, to a copy of it in float32. Releases before 2.11 do not. */
 static bool parts_are_added(const struct tape *tape, int64_t segments, int64_t parts, int64_t width)
 {
     int64_t threads = whole(width, WARP_ELEMENTS);
     int64_t block = threads < BLOCK_THREADS ? threads : BLOCK_THREADS;
     int64_t blocks = (segments * threads + block - 1) / block;
-    return blocks < (int64_t)tape->target->multiprocessor_count * BLOCKS_OF_MULTIPROCESSOR && parts > blocks * 4;
+    return !tape->torch.embedding_parts_summed &&
+           blocks < (int64_t)tape->target->multiprocessor_count * BLOCKS_OF_MULTIPROCESSOR && parts > blocks * 4;
 }
 
 /* After the gradient is made: the segments and their parts. */

@@ -16,14 +16,48 @@ from shadow_ledger import MathAttention
 
 aten = torch.ops.aten
 HALF = (torch.float16, torch.bfloat16)
+RELEASE = tuple(int(part) for part in torch.__version__.split(".")[:2])
+# sdp_utils.cpp, priority_order: 2.9 asks cuDNN first; 2.10 wants a newer one than its wheels bring.
+ASKS_CUDNN = RELEASE >= (2, 9) and RELEASE != (2, 10)
+# Older releases have no such argument: their callers repeat keys and values.
+GROUPED = {"enable_gqa"} if RELEASE >= (2, 5) else set()
+
+
+def efficient_attention(query, key, value, attn_bias, compute_log_sumexp, dropout_p=0.0, is_causal=False, scale=None):
+    """What torch 2.4 has no meta kernel for, as 2.1 and 2.6 have it."""
+    rows = -(-query.shape[-2] // 32) * 32 if compute_log_sumexp else 0
+    out = query.new_empty(query.shape[0], query.shape[-2], query.shape[1], value.shape[-1]).transpose(1, 2)
+    sums = query.new_empty(query.shape[0], query.shape[1], rows, dtype=torch.float32)
+    seed = torch.empty((), dtype=torch.long, device="meta")
+    return out, sums, seed, torch.empty_like(seed)
+
+
+def flash_attention(query, key, value, dropout_p=0.0, is_causal=False, return_debug_mask=False, scale=None):
+    """The same, of the flash kernel; its seeds lie on the host."""
+    out = query.new_empty(query.shape[0], query.shape[-2], query.shape[1], query.shape[-1]).transpose(1, 2)
+    sums = query.new_empty(query.shape[:3], dtype=torch.float32)
+    none, seed = query.new_empty(0), torch.empty((), dtype=torch.long)
+    return out, sums, none, none.clone(), query.shape[-2], key.shape[-2], seed, seed.clone(), none.clone()
+
+
+def nothing(*arguments, **keywords):
+    """A kernel that writes in place."""
+
+
+META = torch.library.Library("aten", "IMPL", "Meta")
+for name, kernel in (("_scaled_dot_product_efficient_attention", efficient_attention),
+                     ("_scaled_dot_product_flash_attention", flash_attention), ("_fused_adamw_", nothing),
+                     ("_fused_adam_", nothing)):
+    if not torch._C._dispatch_has_kernel_for_dispatch_key("aten::" + name, "Meta"):
+        META.impl(name, kernel)
 
 # They write where they read, allocate nothing, and have no form for meta tensors.
 SCALER_KERNELS = (aten._amp_foreach_non_finite_check_and_unscale_.default, aten._amp_update_scale_.default)
 
 
 def choose_attention(query, key, value, attn_mask, dropout_p, is_causal, needs_gradient, enable_gqa=True):
-    """The backend of torch 2.11 on sm_90 with the cuDNN that its wheels bring: cudnn, flash, efficient, math.
-    attention_choice.py holds these rules against torch's own dispatcher."""
+    """The backend of this release on sm_90 with the cuDNN that its wheels bring: cudnn, flash, efficient, math.
+    attention_choice.py holds these rules against the dispatcher of torch 2.11."""
     width, rows, columns = query.shape[-1], query.shape[-2], key.shape[-2]
     widths = (width, value.shape[-1])
     if query.shape[1] != key.shape[1] and not enable_gqa:
@@ -31,7 +65,7 @@ def choose_attention(query, key, value, attn_mask, dropout_p, is_causal, needs_g
     if query.dtype in HALF:
         learned = attn_mask is not None and needs_gradient and attn_mask.requires_grad
         fits = columns != 1 and not (rows == 1 and dropout_p > 0) and not learned
-        if all(w % 8 == 0 and w <= 256 for w in widths) and fits:
+        if ASKS_CUDNN and all(w % 8 == 0 and w <= 256 for w in widths) and fits:
             return "cudnn"
         if attn_mask is None and width == widths[1] <= 256 and not (is_causal and rows != columns):
             return "flash"
@@ -67,7 +101,7 @@ def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False,
     if backend == "math":
         with MathAttention():
             return aten._scaled_dot_product_attention_math(query, key, value, attn_mask, dropout_p, is_causal, None,
-                                                           scale=scale, enable_gqa=enable_gqa)[0]
+                                                           scale=scale, **dict.fromkeys(GROUPED, enable_gqa))[0]
     if backend == "flash":
         width, scale = query.shape[-1], scale or 1 / math.sqrt(query.shape[-1])
         if width % 8:
@@ -133,13 +167,15 @@ def compute_capability_90(answers=True, padding=False):
     `answers`: reply to questions about values, those of a padded batch or not; not wanted where tensors have values.
     """
     from torch.nn.utils import clip_grad
-    from torch.optim import adam, optimizer
+    from torch.optim import adam, adamw, optimizer
     changes = [(F, "scaled_dot_product_attention", attention), (F, "dropout", dropout), (F, "softmax", softmax),
                (F, "batch_norm", batch_norm),
                (torch, "dropout", lambda input, p, train: dropout(input, p, train)),
-               (clip_grad, "_has_foreach_support", lambda tensors, device: True),
-               (adam, "_device_dtype_check_for_fused", lambda p, cuda_unsupported=False: None),
-               (optimizer, "_device_dtype_check_for_fused", lambda p, cuda_unsupported=False: None)]
+               (clip_grad, "_has_foreach_support", lambda tensors, device: True)]
+    for owner in (adam, adamw, optimizer):  # older releases ask by the second name, in each optimizer
+        changes += [(owner, "_device_dtype_check_for_fused", lambda p, cuda_unsupported=False: None),
+                    (owner, "_get_fused_kernels_supported_devices", lambda: ["meta"])]
+    changes = [change for change in changes if hasattr(change[0], change[1])]
     before = [(owner, name, getattr(owner, name)) for owner, name, _ in changes]
     for owner, name, new in changes:
         setattr(owner, name, new)

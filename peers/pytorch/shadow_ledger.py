@@ -11,18 +11,27 @@ import weakref
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_iter
+from torch.utils._pytree import tree_flatten
 
 
 # In which order an operator takes memory for its outputs, where it is not their order; read in its CUDA source.
 ALLOCATION_ORDER = {"native_dropout": (1, 0), "_scaled_dot_product_cudnn_attention": (6, 7, 0, 1)}
 
 
+def operator_of(name):
+    """The default overload; None where this release has no such operator."""
+    return getattr(torch.ops.aten, name).default if hasattr(torch.ops.aten, name) else None
+
+
+GROUPED_PRODUCT, SAFE_SOFTMAX = operator_of("_grouped_mm"), operator_of("_safe_softmax")
+CUDNN_ATTENTION = operator_of("_scaled_dot_product_cudnn_attention")
+
+
 def absent_on_device(func, args, out):
     """Outputs that the meta kernel makes and CUDA does not: seeds kept on the host, statistics nobody asked for."""
     if func is torch.ops.aten._scaled_dot_product_efficient_attention.default:
         return [out[2], out[3]]
-    if func is torch.ops.aten._scaled_dot_product_cudnn_attention.default and not args[4]:
+    if func is CUDNN_ATTENTION and not args[4]:
         return [out[1]]
     return []
 
@@ -32,15 +41,19 @@ def absent_on_device(func, args, out):
 LAST_TENSOR_REFERENCE, LAST_STORAGE_REFERENCE = 4, 2
 
 
+# As releases have named it.
+is_dense = getattr(torch._prims_common, "is_non_overlapping_and_dense_or_false", None) or (
+    torch._prims_common.is_non_overlapping_and_dense)
+
+
 def is_last_reference(tensor):
     """Would the autograd engine add a second gradient into this first one in place?
 
     It does when it holds the last reference, but never while a dispatch mode is active; so the ledger decides for it.
     """
     return (torch._C._current_graph_task_id() != -1 and not torch.is_grad_enabled()
-            and tensor._use_count() == LAST_TENSOR_REFERENCE
-            and torch._C._storage_Use_Count(tensor.untyped_storage()._cdata) == LAST_STORAGE_REFERENCE
-            and torch._prims_common.is_non_overlapping_and_dense_or_false(tensor))
+            and getattr(tensor, "_use_count", lambda: LAST_TENSOR_REFERENCE)() == LAST_TENSOR_REFERENCE
+            and torch._C._storage_Use_Count(tensor.untyped_storage()._cdata) == LAST_STORAGE_REFERENCE and is_dense(tensor))
 
 
 def is_mask_of_math_attention(scores, mask, *more):
@@ -158,7 +171,7 @@ class StorageLedger(TorchDispatchMode):
         return out
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        if func is torch.ops.aten._grouped_mm.default and args[0].is_meta and args[0].dtype != torch.bfloat16:
+        if func is GROUPED_PRODUCT and args[0].is_meta and args[0].dtype != torch.bfloat16:
             func, args, kwargs = grouped_product, args[:3], None
         if func in INTO_ZEROS and args[0].is_meta and torch._C._current_graph_task_id() != -1:
             return torch.ops.aten.alias(INTO_ZEROS[func](*args, **(kwargs or {})))
@@ -168,7 +181,7 @@ class StorageLedger(TorchDispatchMode):
                 return inner(*args, **(kwargs or {}))
         if func is torch.ops.aten.add.Tensor and not kwargs and is_last_reference(args[0]):
             return torch.ops.aten.add_.Tensor(*args)
-        if func is torch.ops.aten._safe_softmax.default and not kwargs:
+        if func is SAFE_SOFTMAX and not kwargs:
             return self._safe_softmax(*args[:2])
         if func is torch.ops.aten.add.Tensor and is_mask_of_math_attention(*args):
             return torch.ops.aten.alias(torch.ops.aten.add_.Tensor(*args))
@@ -185,7 +198,7 @@ class StorageLedger(TorchDispatchMode):
         if func is torch.ops.aten._to_copy.default and args[0].device.type != self.device_type:
             name = "to_device"
         self.operators.add(name)
-        for leaf in tree_iter([out[i] for i in ALLOCATION_ORDER[name]] if name in ALLOCATION_ORDER else out):
+        for leaf in tree_flatten([out[i] for i in ALLOCATION_ORDER[name]] if name in ALLOCATION_ORDER else out)[0]:
             if isinstance(leaf, torch.Tensor):
                 self._see(leaf, name)
         return out

@@ -26,6 +26,8 @@ from shadow_ledger import StorageLedger, exact_lifetimes
 CATALOGUE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "models", "catalogue")
 STEPS = 3  # the third is the one that is reported
 RELEASE = tuple(int(part) for part in transformers.__version__.split(".")[:2])
+TORCH = tuple(int(part) for part in torch.__version__.split(".")[:2])
+FOLLOWED = (2, 11)  # the torch that a case names no release of
 ENCODERS = ("bert", "roberta", "distilbert")
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 AUTOCAST = torch.autocast
@@ -240,6 +242,8 @@ def run(case, events_dir=None):
         return None
     record = {key: value for key, value in case.items() if key != "events"}
     record["release"] = "transformers=" + transformers.__version__
+    if TORCH != FOLLOWED:
+        record["release"] += "+torch=" + torch.__version__.split("+")[0]
     keeps = events_dir is not None and case.get("events", False)
     with compute_capability_90(), exact_lifetimes(), replaced(torch, "autocast", autocast):
         ledger = StorageLedger("meta", keeps)

@@ -77,7 +77,13 @@ static void all_policies_are_compared_and_no_batch_is_tried_twice(void **state)
     assert_int_equal(found[2], 64); /* of which 128, 64 and 128, 115, ... 65, 58 know no more */
     assert_int_equal(found[0], 64);
     assert_int_equal(found[1], 58);
-    assert_int_equal(found[2], json_integer_or(json_get(json_get(document, "predicted"), "limit"), -1));
+    const struct json *predicted = json_get(document, "predicted");
+    assert_int_equal(found[2], json_integer_or(json_get(predicted, "limit"), -1));
+    const struct json *sure = json_get(predicted, "sure"), *possible = json_get(predicted, "possible");
+    int64_t sure_batch = json_integer_or(json_get(sure, "limit"), 0);
+    assert_true(sure_batch > 0 && sure_batch <= found[2]);
+    assert_true(json_integer_or(json_get(possible, "limit"), 0) >= found[2]);
+    assert_int_equal(json_integer_or(json_get(sure, "segment_bytes"), 0), (INT64_C(20) << 20) * 1000 / 1120);
     for (size_t i = 0; i < json_count(tries); i++) {
         for (size_t k = 0; k < i; k++) {
             assert_int_not_equal(json_integer_or(json_get(json_at(tries, i), "batch"), 0),
