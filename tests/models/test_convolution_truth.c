@@ -1,4 +1,4 @@
-/* The rule of convolution_workspace.h against what cuDNN took on an H100: every convolution of the ResNets, forward and
+/* The rule of cudnn_workspace.h against what cuDNN took on an H100: every convolution of the ResNets, forward and
  * backward, from the probe that is committed. How many rows the rule must explain is said by kind; what it leaves out
  * is in docs/pytorch-findings.md. */
 #include <setjmp.h>
@@ -95,8 +95,8 @@ static bool line_check(const struct json *line)
 static void the_rule_explains_what_an_h100_took(void **state)
 {
     (void)state;
-    static const int least_percent[GROUP_COUNT][2][PASS_COUNT] = {{{80, 90, 49}, {96, 98, 75}},
-                                                                  {{70, 86, 42}, {91, 99, 65}}};
+    static const int least_percent[GROUP_COUNT][2][PASS_COUNT] = {{{86, 90, 74}, {96, 98, 83}},
+                                                                  {{76, 86, 63}, {91, 99, 71}}};
     assert_int_equal(target_find("sm_90", &target, NULL), STATUS_OK);
     assert_int_equal(shadow_lines_each(probe_path, line_check), 433);
     for (int i = 0; i < GROUP_COUNT * 2 * PASS_COUNT; i++) {
@@ -117,7 +117,7 @@ static const struct {
     const char *word, *name;
     int least_percent[FORM_COUNT][PASS_COUNT]; /* TF32, bfloat16 */
 } devices[DEVICE_COUNT] = {
-    {"H100", "sm_90", {{87, 94, 92}, {97, 99, 95}}},
+    {"H100", "sm_90", {{96, 94, 0}, {97, 99, 0}}},
     {"A100", "sm_80", {{71, 86, 64}, {92, 93, 78}}},
     {"RTX-3090", "RTX 3090", {{78, 89, 78}, {94, 100, 96}}},
     {"RTX-4060", "RTX 4060", {{74, 74, 79}, {92, 98, 71}}},
@@ -160,7 +160,8 @@ static void choice_check(char *line)
     }
 }
 
-/* Within 1 MiB and a twentieth: the partial sums of summands that are divided are no part of the rule. */
+/* Within 1 MiB and a twentieth. In how many parts sums are divided on an H100 is settled when the engine is made, so
+ * that no heuristic names it: towards the weight its measurements above are what the rule answers to. */
 static void the_rule_explains_what_cudnn_names_for_other_gpus(void **state)
 {
     (void)state;
@@ -191,6 +192,63 @@ static int64_t bytes_of(const char *name, enum opcode opcode, struct convolution
 {
     assert_int_equal(target_find(name, &target, NULL), STATUS_OK);
     return convolution_workspace_bytes(target, opcode, &shape);
+}
+
+/* timm's VGG-16, 32 images: the first linear layer is a window of 7 x 7 that covers its image, and cuDNN names 46 and
+ * 76, and 1 towards the weight; the second one is a window of one pixel over one pixel. */
+static void a_result_of_one_pixel_is_not_laid_out(void **state)
+{
+    (void)state;
+    struct convolution_shape linear = {.images = 32,
+                                       .channels = 512,
+                                       .filters = 4096,
+                                       .kernel = 7,
+                                       .stride = 1,
+                                       .image_rows = 7,
+                                       .image_columns = 7,
+                                       .rows = 1,
+                                       .columns = 1,
+                                       .dtype = DTYPE_FLOAT32,
+                                       .tf32_allowed = true};
+    assert_int_equal(bytes_of("sm_90", OPCODE_CONVOLUTION, linear), 414253072);
+    assert_int_equal(bytes_of("sm_90", OPCODE_CONVOLUTION_BACKWARD_INPUT, linear), 414253072);
+    assert_int_equal(bytes_of("sm_90", OPCODE_CONVOLUTION_BACKWARD_WEIGHT, linear), 802816);
+    linear.channels = 4096;
+    linear.kernel = linear.image_rows = linear.image_columns = 1;
+    for (int pass = 0; pass < PASS_COUNT; pass++) {
+        assert_int_equal(bytes_of("sm_90", (enum opcode)(OPCODE_CONVOLUTION + pass), linear), 0);
+    }
+}
+
+/* As the H100 took them, to less than a block: 132 multiprocessors, and tiles of 64 x 64, 128 x 64 and 128 x 128. */
+static void sums_towards_a_weight_are_divided(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t images, channels, filters, rows, kernel, stride, padding, measured;
+    } rows[] = {
+        {32, 64, 64, 56, 3, 1, 1, 53592743},     {32, 64, 128, 56, 3, 2, 1, 43090655},
+        {32, 128, 128, 28, 3, 1, 1, 34538151},   {32, 256, 256, 14, 3, 1, 1, 22282847},
+        {64, 512, 512, 7, 3, 1, 1, 30933743},    {32, 512, 512, 28, 3, 1, 1, 120849135},
+        {32, 1024, 2048, 14, 1, 2, 0, 38535184}, {8, 256, 256, 14, 3, 1, 1, 18874368}, /* Winograd */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int64_t result = (rows[i].rows + 2 * rows[i].padding - rows[i].kernel) / rows[i].stride + 1;
+        struct convolution_shape shape = {.images = rows[i].images,
+                                          .channels = rows[i].channels,
+                                          .filters = rows[i].filters,
+                                          .kernel = rows[i].kernel,
+                                          .stride = rows[i].stride,
+                                          .padding = rows[i].padding,
+                                          .image_rows = rows[i].rows,
+                                          .image_columns = rows[i].rows,
+                                          .rows = result,
+                                          .columns = result,
+                                          .dtype = DTYPE_FLOAT32,
+                                          .tf32_allowed = true};
+        int64_t ours = bytes_of("sm_90", OPCODE_CONVOLUTION_BACKWARD_WEIGHT, shape);
+        assert_true(llabs(ours - rows[i].measured) <= BLOCK_BYTES);
+    }
 }
 
 /* The patches of ViT-Base: 1 and 32 images in bfloat16, as its histories have them, and none in float32 without
@@ -243,6 +301,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rule_explains_what_an_h100_took),
         cmocka_unit_test(the_rule_explains_what_cudnn_names_for_other_gpus),
+        cmocka_unit_test(a_result_of_one_pixel_is_not_laid_out),
+        cmocka_unit_test(sums_towards_a_weight_are_divided),
         cmocka_unit_test(patches_are_laid_out_anew),
         cmocka_unit_test(sizes_beyond_63_bits_end_at_the_most),
     };
