@@ -144,6 +144,11 @@
     X(OUTPUTS_DROPPED, "dropped")                                                                                      \
     X(OUTPUTS_KEPT, "kept")
 
+/* Whether torch.autocast keeps the casts of parameters until it ends (its cache_enabled). */
+#define AUTOCAST_CACHE_TABLE(X)                                                                                        \
+    X(AUTOCAST_CACHE_ENABLED, "enabled")                                                                               \
+    X(AUTOCAST_CACHE_DISABLED, "disabled")
+
 /* What is computed of the logits of a training step beside its loss, to be logged: how many tokens were predicted, and
  * before that the entropy of each (models/workload/token_metrics.h). */
 #define METRICS_TABLE(X)                                                                                               \
@@ -302,6 +307,10 @@
     X(METRICS, metrics, NAME, UNUSUAL, METRICS_NONE, IN_TRAIN, traits.writes_text, "metrics-%", HAS_OPTION, "metrics", \
       "W", "none (default), accuracy, entropy-accuracy: of the logits, as TRL logs them (train)", .usual_is_no = true, \
       .refusal = "has no logits of a training step; leave it out, or write")                                           \
+    X(AUTOCAST_CACHE, autocast_cache, NAME, UNUSUAL, AUTOCAST_CACHE_ENABLED, IN_PASS, workload_is_autocast(workload),  \
+      "autocast-cache-%", HAS_OPTION, "autocast-cache", "W",                                                           \
+      "enabled (default), or disabled: casts of parameters go after each use", .subject = "autocast_cache %",          \
+      .remedy = "write --precision amp-bfloat16")                                                                      \
     /* Products and convolutions may round float32 factors to TF32; changes no byte. */                                \
     X(TF32, tf32, SWITCH, SINCE, false, IN_PASS, workload->precision == PRECISION_FLOAT32, "tf32", HAS_OPTION, "tf32", \
       NULL, "GPUs may round float32 factors to TF32 (default: false)")                                                 \

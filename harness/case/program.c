@@ -74,7 +74,9 @@ static const struct program_row rows[] = {
             .settings = {SCALES_LOSS, ADAMW_FOREACH, CACHES,
                          FIXES(FIELD_OUTPUTS, "dropped", "lightning 2.6: the names of training_step end with it"),
                          FIXES(FIELD_ZERO_GRAD, "before-backward",
-                               "lightning 2.6, loops/optimization/automatic.py, Closure.closure")},
+                               "lightning 2.6, loops/optimization/automatic.py, Closure.closure"),
+                         FIXES(FIELD_AUTOCAST_CACHE, "disabled",
+                               "lightning 2.6, pytorch/plugins/precision/amp.py: cache_enabled=False")},
         },
     [PROGRAM_PEFT_SCRIPT] =
         {

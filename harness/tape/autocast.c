@@ -9,6 +9,11 @@ void tape_autocast_open(struct tape *tape, enum dtype dtype)
     tape->autocast_dtype = dtype;
 }
 
+void tape_autocast_cache(struct tape *tape, bool enabled)
+{
+    tape->autocast_uncached = !enabled;
+}
+
 void tape_autocast_close(struct tape *tape)
 {
     tape->autocast = false;
@@ -33,7 +38,7 @@ struct value *autocast_lower(struct tape *tape, struct value *value)
         return value;
     }
     /* Parameters, and only they, are cast once and kept: leaves that require a gradient, in float32. */
-    bool kept = value->is_leaf && value->requires_grad && value->dtype == DTYPE_FLOAT32;
+    bool kept = !tape->autocast_uncached && value->is_leaf && value->requires_grad && value->dtype == DTYPE_FLOAT32;
     for (int i = 0; kept && i < tape->cast_count; i++) {
         if (tape->casts[i].from == value) {
             return tape->casts[i].to;

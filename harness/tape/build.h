@@ -77,6 +77,8 @@ bool tape_targets_gpu(const struct tape *tape);
  * until it is closed. */
 void tape_autocast_open(struct tape *tape, enum dtype dtype);
 void tape_autocast_close(struct tape *tape);
+/* Whether casts of parameters are kept until it closes, as they are unless this says no (torch's cache_enabled). */
+void tape_autocast_cache(struct tape *tape, bool enabled);
 
 /* -- repetitions (cycle.c). A loop whose turns do the same, with sizes that are the same or grow evenly, is told once.
  *

@@ -129,7 +129,7 @@ struct tape {
     int cast_count, cast_capacity;
     struct kept_entry *kept; /* in the order of keeping */
     int kept_count, kept_capacity;
-    bool gradients, training, autocast, in_backward;
+    bool gradients, training, autocast, autocast_uncached, in_backward;
     bool tf32_products, tf32_convolutions; /* allowed */
     struct torch_habits torch;
     struct recomputation *recording; /* the block whose places are being noted, or filled */

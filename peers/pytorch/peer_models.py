@@ -153,7 +153,7 @@ LAYERS_FIELD = {"bert": "num_hidden_layers", "gpt2": "n_layer", "llama": "num_hi
 def autocast_again():
     """For torch.utils.checkpoint: the recomputation runs under the autocast that the forward pass had."""
     active = CudaAutocast.active
-    return contextlib.nullcontext(), CudaAutocast(active.dtype) if active else contextlib.nullcontext()
+    return contextlib.nullcontext(), CudaAutocast(active.dtype, active.cached) if active else contextlib.nullcontext()
 
 
 # Of gradient_checkpointing_enable where CudaAutocast stands for autocast; a real GPU takes the library's defaults.

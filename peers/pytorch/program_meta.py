@@ -60,7 +60,8 @@ class MetaAutocast(contextlib.ContextDecorator):
 
     def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
         taken = enabled and CudaAutocast.active is None
-        self.context = CudaAutocast(dtype or torch.float16) if taken else contextlib.nullcontext()
+        cached = cache_enabled is not False
+        self.context = CudaAutocast(dtype or torch.float16, cached) if taken else contextlib.nullcontext()
         self.nested = None
 
     def _recreate_cm(self):
@@ -77,7 +78,7 @@ class MetaAutocast(contextlib.ContextDecorator):
 def autocast(device_type, dtype=None, enabled=True, cache_enabled=None):
     if not enabled:
         return REAL_AUTOCAST("cpu" if device_type == "meta" else device_type, enabled=False)
-    return MetaAutocast(device_type, dtype)
+    return MetaAutocast(device_type, dtype, cache_enabled=cache_enabled)
 
 
 @contextlib.contextmanager

@@ -20,9 +20,10 @@ class CudaAutocast(TorchFunctionMode):
 
     active = None
 
-    def __init__(self, dtype):
+    def __init__(self, dtype, cached=True):
         super().__init__()
         self.dtype = dtype
+        self.cached = cached
         self.cast_weights = {}
         self.cast_storages = set()  # addresses, to tell weight casts from activations
 
@@ -36,13 +37,14 @@ class CudaAutocast(TorchFunctionMode):
         return super().__exit__(*error)
 
     def cast(self, value, dtype):
-        """One argument. A float32 leaf that learns is cast once and remembered until autocast ends."""
+        """One argument. A float32 leaf that learns is cast once and remembered until autocast ends, if it is
+        cached (cache_enabled of torch.autocast)."""
         if not isinstance(value, torch.Tensor) or not value.is_floating_point():
             return value
         if value.dtype in (dtype, torch.float64):
             return value
         learns = value.requires_grad and value.is_leaf and not value._is_view()
-        if dtype == torch.float32 or value.dtype != torch.float32 or not learns:
+        if dtype == torch.float32 or value.dtype != torch.float32 or not learns or not self.cached:
             return value.to(dtype)
         known = self.cast_weights.get(id(value))
         if known is None:
