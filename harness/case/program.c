@@ -122,16 +122,15 @@ static const struct era {
     int since, until; /* of transformers, as release.h numbers them; until: not in it; 0: for ever */
     int torch_until;  /* and only with a torch before it; 0: with any */
     enum case_field field;
-    const char *value, *source;
+    const char *value;
 } eras[] = {
-    {PROGRAM_HF_TRAINER, 0, 4054, 0, FIELD_OPTIMIZER, "adamw-foreach",
-     "transformers 4.53, training_args.py: optim = adamw_torch"},
-    {PROGRAM_HF_TRAINER, 4054, 0, 2008, FIELD_OPTIMIZER, "adamw-foreach",
-     "transformers 4.54, training_args.py: adamw_torch_fused from torch 2.8 on"},
-    {PROGRAM_TRL_SFT, 4054, 0, 2008, FIELD_OPTIMIZER, "adamw-foreach",
-     "transformers 4.54, training_args.py: adamw_torch_fused from torch 2.8 on"},
-    {PROGRAM_HF_TRAINER, 0, 5000, 0, FIELD_USE_CACHE, "true",
-     "transformers 4.57, training_args.py has no use_cache; configurations of decoders: True"},
+    /* transformers 4.53, training_args.py: optim = adamw_torch */
+    {PROGRAM_HF_TRAINER, 0, 4054, 0, FIELD_OPTIMIZER, "adamw-foreach"},
+    /* transformers 4.54, training_args.py: adamw_torch_fused from torch 2.8 on */
+    {PROGRAM_HF_TRAINER, 4054, 0, 2008, FIELD_OPTIMIZER, "adamw-foreach"},
+    {PROGRAM_TRL_SFT, 4054, 0, 2008, FIELD_OPTIMIZER, "adamw-foreach"},
+    /* transformers 4.57, training_args.py has no use_cache; configurations of decoders: True */
+    {PROGRAM_HF_TRAINER, 0, 5000, 0, FIELD_USE_CACHE, "true"},
 };
 
 /* The first whose Trainer steps with an optimizer that is on the tape; before it adamw_hf was its own. */
