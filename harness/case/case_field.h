@@ -27,7 +27,8 @@
     X(PROGRAM_ACCELERATE, "accelerate")                                                                                \
     X(PROGRAM_LIGHTNING, "lightning")                                                                                  \
     X(PROGRAM_PEFT_SCRIPT, "peft-script")                                                                              \
-    X(PROGRAM_TRL_SFT, "trl-sft")
+    X(PROGRAM_TRL_SFT, "trl-sft")                                                                                      \
+    X(PROGRAM_TORCHTITAN, "torchtitan")
 
 #define PRECISION_TABLE(X)                                                                                             \
     X(PRECISION_FLOAT32, "float32")                                                                                    \

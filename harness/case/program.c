@@ -107,6 +107,18 @@ static const struct program_row rows[] = {
                  DEFAULTS(FIELD_METRICS, "entropy-accuracy",
                           "trl 1.0, sft_trainer.py, compute_loss: entropy_from_logits, argmax")},
         },
+    [PROGRAM_TORCHTITAN] =
+        {
+            .what = "torchtitan's Trainer on one device, without its compiler",
+            .modes = IN_TRAIN,
+            .settings = {DEFAULTS(FIELD_OPTIMIZER, "adamw-fused",
+                                  "torchtitan 0.2, config/job_config.py: AdamW, implementation = fused"),
+                         FIXES(FIELD_USE_CACHE, "false", "torchtitan 0.2, models/llama3: it has no cache"),
+                         FIXES(FIELD_OUTPUTS, "dropped", "torchtitan 0.2, train.py, forward_backward_step: del pred"),
+                         FIXES(FIELD_ZERO_GRAD, "before-forward", "torchtitan 0.2, train.py, train_step: it begins so"),
+                         FIXES(FIELD_ZERO_GRAD_TO, "none", "torch 2.11, Optimizer.zero_grad: set_to_none = True"),
+                         FIXES(FIELD_CLIP_GRAD, "foreach", "torchtitan 0.2, train.py, train_step: foreach = True")},
+        },
 };
 
 _Static_assert(sizeof rows / sizeof rows[0] == PROGRAM_COUNT, "every program has a row");

@@ -2,6 +2,7 @@
 #include "models/workload/workload_fit.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "harness/case/release.h"
 #include "models/config/family.h"
@@ -24,6 +25,12 @@ enum status_code workload_fit_check(const struct config *config, const struct wo
                           "%s: the class of %s makes its mask of one of all positions in this release, which is not "
                           "modelled; write the release before or behind it (transformers=4.37, transformers=4.40)",
                           workload_value_words(error, FIELD_RELEASE, workload->release).text, config->name);
+    }
+    if (workload->program == PROGRAM_TORCHTITAN && (strcmp(config->model_type, "llama") != 0 || config->tied_head)) {
+        return status_set(error, STATUS_INVALID,
+                          "%s: its models are its own, of which Llama is modelled, whose head is not the embedding; "
+                          "leave it out for %s",
+                          workload_value_words(error, FIELD_PROGRAM, "torchtitan").text, config->name);
     }
     if (config->rotary_follows) {
         return status_set(error, STATUS_INVALID,

@@ -95,9 +95,24 @@ def other_cases():
     return out
 
 
+def own_model_cases():
+    """Programs whose models are their own; on the meta device alone."""
+    out = []
+    for program in ("torchtune", "litgpt"):
+        for model in ("llama-3.2-1b", "qwen2.5-0.5b"):
+            out.append(case_of(program, model, "bfloat16", 4, 512))
+            out.append(case_of(program, model, "float32", 2, 2048))
+        out.append(case_of(program, "llama-3.2-1b", "bfloat16", 1, 4096))
+    out.append(case_of("torchtitan", "llama-3.2-1b", "amp-bfloat16", 4, 512))
+    out.append(case_of("torchtitan", "llama-3.2-1b", "amp-bfloat16", 1, 4096))
+    out.append(case_of("torchtitan", "llama-3.2-1b", "float32", 2, 2048))
+    out.append(case_of("torchtitan", "llama-3.2-1b", "amp-bfloat16", 4, 512, checkpointing=True))
+    return out
+
+
 def cases():
     """Kinds by turns, so that what a short run has measured is of every kind."""
-    kinds = [loop_cases(), trainer_cases(), other_cases(), inference_cases(), image_cases()]
+    kinds = [loop_cases(), trainer_cases(), other_cases(), inference_cases(), image_cases(), own_model_cases()]
     out = []
     for place in range(max(map(len, kinds))):
         out += [kind[place] for kind in kinds if place < len(kind)]

@@ -153,7 +153,11 @@ def shadow(keep_events):
 def build(case, ledger):
     """The model, counted."""
     family, model, config = peer_models.build(case, "meta")
+    adopt(model, ledger)
+    return family, model, config
+
+
+def adopt(model, ledger):
     for kind, tensors in (("parameter", model.named_parameters()), ("buffer", model.named_buffers())):
         for name, tensor in tensors:
             ledger.adopt(tensor, kind + " " + name)
-    return family, model, config

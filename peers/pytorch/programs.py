@@ -31,6 +31,7 @@ import torch
 import peer_models
 import program_loops
 import program_meta
+import program_own_models
 import program_trainers
 import truth
 from fresh_process import in_child
@@ -47,12 +48,16 @@ PROGRAMS = {
     "lightning": (("lightning",), program_trainers.lightning_trainer),
     "peft-script": (("peft",), program_trainers.peft_script),
     "trl-sft": (("trl", "datasets"), program_trainers.trl_sft),
+    **{name: ((name,), run) for name, run in program_own_models.PROGRAMS.items()},
 }
 LIBRARIES = ("accelerate", "lightning", "peft", "trl", "datasets", "timm")
+MODEL_LIBRARIES = ("torchtune", "litgpt", "torchtitan")  # imported by their own cases
 
 
-def missing(case):
+def missing(case, device):
     """What is not installed of what a case needs, or None."""
+    if case["program"] in program_own_models.PROGRAMS and device != "meta":
+        return "a device for it (the meta device alone)"
     needed = PROGRAMS[case["program"]][0] + (("timm",) if case["model"].startswith("timm/") else ())
     return next((name for name in needed if importlib.util.find_spec(name) is None), None)
 
@@ -88,10 +93,25 @@ def measure(case, meter, tell):
     reader.read("after")
 
 
+def measure_own_model(case, ledger, reader, device):
+    """Of a program whose models are its own."""
+    def adopt(model):
+        program_meta.adopt(model, ledger)
+        reader.read("load", parameter_count=sum(p.numel() for p in model.parameters()))
+
+    with ledger:
+        program_own_models.PROGRAMS[case["program"]](case, device, adopt, reader)
+
+
 def measure_meta(case, options, tell):
     """The same on the meta device; the events of one step go to a file where they are wanted."""
+    if case["program"] in program_own_models.IMPORTS:
+        importlib.import_module(program_own_models.IMPORTS[case["program"]])
     with program_meta.shadow(bool(options.events)) as ledger:
         reader = Reader(program_meta.LedgerMeter(ledger), tell)
+        if case["program"] in program_own_models.PROGRAMS:
+            measure_own_model(case, ledger, reader, "meta")
+            return
         family, model, config = program_meta.build(built_case(case), ledger)
         with ledger:
             reader.read("load", parameter_count=sum(p.numel() for p in model.parameters()))
@@ -116,7 +136,7 @@ def run_case(case, options, emit):
 def case_line(case, options):
     """A measurement, or the reason why there is none."""
     line = {"type": "case", **case, "turn": 1, "traced": bool(options.traces), "shares_device": options.shared_device}
-    library = missing(case)
+    library = missing(case, options.device)
     if library:
         return {**line, "status": "skip", "error": f"{library} is not installed", "stages": {}, "seconds": None}
     start = time.monotonic()
@@ -129,7 +149,7 @@ def case_line(case, options):
 
 def versions():
     found = {}
-    for name in LIBRARIES:
+    for name in LIBRARIES + MODEL_LIBRARIES:
         if importlib.util.find_spec(name) is not None:
             found[name] = importlib.metadata.version(name)
     return found

@@ -213,7 +213,7 @@ static void the_default_is_named(void **state)
 static void programs_that_are_not_modelled_are_refused_with_the_closest(void **state)
 {
     (void)state;
-    static const char *const words[] = {"torchtune", "litgpt", "torchtitan"};
+    static const char *const words[] = {"torchtune", "litgpt"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         struct workload workload = workload_default(MODE_TRAIN);
         struct status error = {0};
