@@ -133,7 +133,8 @@
 
 #define LORA_TARGETS_TABLE(X)                                                                                          \
     X(LORA_TARGETS_ATTENTION, "attention")                                                                             \
-    X(LORA_TARGETS_LINEAR, "linear")
+    X(LORA_TARGETS_LINEAR, "linear")                                                                                   \
+    X(LORA_TARGETS_PROJECTIONS, "projections")
 
 #define LOGITS_TABLE(X)                                                                                                \
     X(LOGITS_ALL, "all")                                                                                               \
@@ -246,8 +247,9 @@
       "train LoRA adapters of this rank on a frozen model (train; default: 0)", .usual_is_no = true,                   \
       .refusal = "trains no adapters; write 0, or")                                                                    \
     X(LORA_TARGETS, lora_targets, NAME, SINCE, LORA_TARGETS_ATTENTION, IN_TRAIN,                                       \
-      !traits.is_image && workload->lora_rank > 0, "lora-%", HAS_OPTION, "lora-targets", "attention|linear",           \
-      "PEFT's defaults, or all but the head (default: attention)", .label = "%", .remedy = "add --lora-rank 8")        \
+      !traits.is_image && workload->lora_rank > 0, "lora-%", HAS_OPTION, "lora-targets", "T",                          \
+      "attention (default): PEFT's own; projections: all of attention; linear: all but the head", .label = "%",        \
+      .remedy = "add --lora-rank 8")                                                                                   \
     /* nn.Dropout before the first factor of each adapter: of LoraConfig, whose own default is 0. */                   \
     X(LORA_DROPOUT, lora_dropout, SHARE, UNUSUAL, 0, IN_TRAIN, !traits.is_image && workload->lora_rank > 0,            \
       "lora-dropout%", HAS_OPTION, "lora-dropout", "P",                                                                \
@@ -300,6 +302,11 @@
     X(OUTPUTS, outputs, NAME, UNUSUAL, OUTPUTS_DROPPED, IN_INFER | IN_TRAIN, true, "outputs-%", HAS_OPTION, "outputs", \
       "dropped|kept", "kept: alive until the next pass has returned (infer, train)", .subject = "outputs %",           \
       .refusal = "has no plain forward pass; leave it out, or write")                                                  \
+    /* Weights in 16 bits or quantised under torch.autocast; those in float32 are a precision's, amp-. */              \
+    X(AUTOCAST, autocast, SWITCH, UNUSUAL, false, IN_INFER | IN_TRAIN, workload_takes_autocast(workload), "autocast",  \
+      HAS_OPTION, "autocast", NULL, "run weights of 16 bits, or quantised, under torch.autocast (infer, train)",       \
+      .refusal = "has no plain forward pass; leave it out, or write",                                                  \
+      .remedy = "write --precision amp-bfloat16, which is float32 weights under it")                                   \
     /* accelerate's convert_outputs_to_fp32, which its prepare() and so the Trainer of transformers wrap models in. */ \
     X(FLOAT32_OUTPUTS, float32_outputs, SWITCH, UNUSUAL, false, IN_INFER | IN_TRAIN, workload_is_autocast(workload),   \
       "float32-outputs", HAS_OPTION, "float32-outputs", NULL,                                                          \

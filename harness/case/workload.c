@@ -226,7 +226,14 @@ enum status_code workload_set(struct workload *workload, const char *key, const 
 
 bool workload_is_autocast(const struct workload *workload)
 {
-    return workload->precision == PRECISION_AMP_FLOAT16 || workload->precision == PRECISION_AMP_BFLOAT16;
+    return workload->precision == PRECISION_AMP_FLOAT16 || workload->precision == PRECISION_AMP_BFLOAT16 ||
+           workload->autocast;
+}
+
+bool workload_takes_autocast(const struct workload *workload)
+{
+    return workload->precision != PRECISION_FLOAT32 && workload->precision != PRECISION_AMP_FLOAT16 &&
+           workload->precision != PRECISION_AMP_BFLOAT16;
 }
 
 bool workload_is_scaled(const struct workload *workload)

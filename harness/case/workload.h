@@ -75,11 +75,14 @@ void workload_put(struct workload *workload, enum case_field field, const struct
 /* Both at once, of a field named by its key; an unknown key is STATUS_INVALID too. */
 enum status_code workload_set(struct workload *workload, const char *key, const char *text, struct status *error);
 
-/* Whether the model runs under autocast. */
+/* Whether the model runs under autocast, with weights in float32 (a precision's) or in less (the field). */
 bool workload_is_autocast(const struct workload *workload);
 
 /* Whether a gradient scaler multiplies the loss. */
 bool workload_is_scaled(const struct workload *workload);
+
+/* Whether the weights are of 16 bits or quantised, so that the field autocast says something. */
+bool workload_takes_autocast(const struct workload *workload);
 
 /* Whether weights are stored as bitsandbytes stores them: int8 or int4, and projections alone. */
 bool workload_is_bitsandbytes(const struct workload *workload);

@@ -221,16 +221,19 @@ static void slopes_sum(struct tape *tape, struct value *input, struct value *wei
     tape_drop(tape, sums[0]);
 }
 
+/* What is saved, in the order in which PyTorch lets it go. It keeps the bias too, which nothing reads. */
+enum { LAYERNORM_BIAS, LAYERNORM_INPUT, LAYERNORM_WEIGHT, LAYERNORM_MEAN, LAYERNORM_DEVIATION, LAYERNORM_SAVED };
+
 static void layernorm_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {
-    struct value *input = node->saved[0], *weight = node->saved[3];
+    struct value *input = node->saved[LAYERNORM_INPUT], *weight = node->saved[LAYERNORM_WEIGHT];
     input = make_dense(tape, input);
     struct value *gradient = make_dense(tape, out[0]);
     if (input == NULL || gradient == NULL) {
         return;
     }
     static const char *const labels[] = {"LAYERNORM gradient", "LAYERNORM weight gradient", "LAYERNORM bias gradient"};
-    struct value *values[8] = {gradient, input, node->saved[1], node->saved[2], weight};
+    struct value *values[8] = {gradient, input, node->saved[LAYERNORM_MEAN], node->saved[LAYERNORM_DEVIATION], weight};
     struct value *slopes[3] = {NULL};
     if (!node_wants(node, 1) && !node_wants(node, 2)) {
         in[0] = values[5] = value_new(tape, input->dtype, &input->shape, labels[0]);
@@ -251,6 +254,8 @@ struct value *tape_layernorm(struct tape *tape, struct value *a, struct value *w
         return NULL;
     }
     int frame = tape_frame_open(tape);
+    bias = autocast_float32(tape, bias); /* arguments are converted from the last to the first */
+    weight = autocast_float32(tape, weight);
     struct value *input = autocast_float32(tape, a);
     struct shape rows = input != NULL ? input->shape : a->shape;
     rows.size[rows.rank - 1] = 1;
@@ -263,10 +268,10 @@ struct value *tape_layernorm(struct tape *tape, struct value *a, struct value *w
     tape_run(tape, OPCODE_LAYERNORM, &attributes, 3, 6, values);
     values[0] = input;
     struct node *node = node_new(tape, layernorm_backward, 3, values, result);
-    node_save(tape, node, 0, input);
-    node_save(tape, node, 1, mean);
-    node_save(tape, node, 2, deviation);
-    node_save(tape, node, 3, weight);
+    struct value *const saved[LAYERNORM_SAVED] = {bias, input, weight, mean, deviation};
+    for (int i = 0; i < LAYERNORM_SAVED; i++) {
+        node_save(tape, node, i, saved[i]);
+    }
     return tape_frame_close(tape, frame, result);
 }
 

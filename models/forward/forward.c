@@ -19,8 +19,10 @@ static struct value *linear_of_quantized(const struct forward *forward, const ch
     path_join(path, prefix, "bias");
     int frame = tape_frame_open(tape);
     struct value *input = weight->form == QUANTIZED_NF4 ? tape_cast(tape, a, DTYPE_BFLOAT16) : a;
+    const struct workload *workload = forward->workload;
+    bool varies = workload_is_bitsandbytes(workload) && (workload->prepare_kbit || workload_is_autocast(workload));
     struct value *bias =
-        forward->workload->prepare_kbit ? prepare_kbit_bias(forward, weight, path) : path_value(forward, path);
+        varies && input != NULL ? prepare_kbit_bias(forward, path, value_dtype(input)) : path_value(forward, path);
     struct value *result = tape_linear_quantized(tape, input, weight, bias);
     if (result != NULL) {
         value_rebind(tape, &result, tape_cast(tape, result, value_dtype(a)));
@@ -60,7 +62,7 @@ static struct value *linear_of_values(const struct forward *forward, struct modu
 /* peft's lora layer around a frozen one that made result of a (weight: NULL if it is not quantised): result +
  * B(A(dropout(a))) * scaling, the adapter in its own dtype. The scaling is lora_alpha / rank, with LoraConfig's alpha
  * of 8. lora.Linear adds in the wider dtype and rounds the sum; its forms for bitsandbytes round the update and
- * add in the dtype of result, that of 4 bits to a copy. */
+ * add in the dtype of result, that of 4 bits to a copy; under autocast they leave dtypes to it. */
 static struct value *linear_adapted(const struct forward *forward, const char *prefix, const struct quantized *weight,
                                     struct value *a, struct value *result)
 {
@@ -73,10 +75,12 @@ static struct value *linear_adapted(const struct forward *forward, const char *p
     }
     int frame = tape_frame_open(tape);
     enum dtype dtype = value_dtype(result);
+    bool bitsandbytes = weight != NULL && weight->form != QUANTIZED_FLOAT8;
+    bool converts = !bitsandbytes || !workload_is_autocast(forward->workload);
     if (weight != NULL && weight->form == QUANTIZED_NF4) {
         value_rebind(tape, &result, tape_clone(tape, result));
     }
-    struct value *input = tape_cast(tape, a, value_dtype(first));
+    struct value *input = converts ? tape_cast(tape, a, value_dtype(first)) : a;
     struct value *kept = tape_dropout(tape, input, share_of(forward->workload->lora_dropout));
     struct value *update = tape_linear(tape, kept, first, NULL);
     if (kept != input) {
@@ -85,12 +89,14 @@ static struct value *linear_adapted(const struct forward *forward, const char *p
     value_rebind(tape, &update,
                  tape_linear(tape, update, forward_tensor(forward, LORA_PATH ".weight", prefix, "B"), NULL));
     value_rebind(tape, &update, tape_scale(tape, update, (double)LORA_ALPHA / (double)rank));
-    if (weight != NULL && weight->form != QUANTIZED_FLOAT8) {
+    if (bitsandbytes && converts) {
         value_rebind(tape, &update, tape_cast(tape, update, dtype));
     }
     value_rebind(tape, &result, tape_add(tape, result, update));
     tape_drop(tape, update);
-    value_rebind(tape, &result, tape_cast(tape, result, dtype));
+    if (converts) {
+        value_rebind(tape, &result, tape_cast(tape, result, dtype));
+    }
     return tape_frame_close(tape, frame, result);
 }
 

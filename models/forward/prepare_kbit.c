@@ -31,14 +31,14 @@ void prepare_kbit(struct forward *forward)
     }
 }
 
-struct value *prepare_kbit_bias(const struct forward *forward, const struct quantized *weight, const char *path)
+struct value *prepare_kbit_bias(const struct forward *forward, const char *path, enum dtype dtype)
 {
     int index = skeleton_find(forward->skeleton, path);
     if (index < 0) {
         return NULL;
     }
-    if (weight->form == QUANTIZED_NF4 && value_dtype(forward->values[index]) != DTYPE_BFLOAT16) {
-        parameter_replace(forward, index, DTYPE_BFLOAT16);
+    if (value_dtype(forward->values[index]) != dtype) {
+        parameter_replace(forward, index, dtype);
     }
     return forward->values[index];
 }

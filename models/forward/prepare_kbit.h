@@ -14,8 +14,8 @@
 /* Of a model that is loaded, before its adapters are. Its values are held ones. */
 void prepare_kbit(struct forward *forward);
 
-/* The bias of a layer with that weight (may be NULL) as the layer reads it: Linear4bit brings its bias to bfloat16 for
- * good when it first runs. */
-struct value *prepare_kbit_bias(const struct forward *forward, const struct quantized *weight, const char *path);
+/* The bias (NULL: there is none) of a layer of bitsandbytes as the layer reads it: it is brought to the dtype of what
+ * the layer multiplies, bfloat16 in Linear4bit, for good when that first differs. */
+struct value *prepare_kbit_bias(const struct forward *forward, const char *path, enum dtype dtype);
 
 #endif

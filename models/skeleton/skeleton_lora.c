@@ -14,13 +14,19 @@
 
 enum { NAME_BYTES = 256 };
 
+/* A projection of an attention block, whatever it is called: its path has attn or Attention in it. */
+static bool is_of_attention(const struct module_info *module)
+{
+    return strstr(module->path, "attn") != NULL || strcasestr(module->path, "attention") != NULL;
+}
+
 static bool is_target(const struct skeleton_builder *builder, const struct module_info *module,
                       enum lora_targets targets)
 {
     const char *dot = strrchr(module->path, '.');
     const char *name = dot != NULL ? dot + 1 : module->path;
-    bool named = targets == LORA_TARGETS_LINEAR;
-    const char *const *wanted = builder->config->family->lora_targets;
+    bool named = targets == LORA_TARGETS_LINEAR || (targets == LORA_TARGETS_PROJECTIONS && is_of_attention(module));
+    const char *const *wanted = targets == LORA_TARGETS_ATTENTION ? builder->config->family->lora_targets : NULL;
     for (; !named && wanted != NULL && *wanted != NULL; wanted++) {
         named = strcmp(name, *wanted) == 0;
     }
@@ -59,7 +65,7 @@ enum status_code skeleton_lora(struct skeleton_builder *builder, int64_t rank, e
                           "%s: PEFT has no targets for models of images, as %s is; leave it out",
                           workload_key_words(builder->error, FIELD_LORA_RANK).text, config->name);
     }
-    if (config->family->lora_targets == NULL && targets != LORA_TARGETS_LINEAR) {
+    if (config->family->lora_targets == NULL && targets == LORA_TARGETS_ATTENTION) {
         return status_set(builder->error, STATUS_INVALID, "%s: PEFT has no targets of its own for %s; write %s",
                           workload_key_words(builder->error, FIELD_LORA_TARGETS).text, config->name,
                           workload_name_words(builder->error, FIELD_LORA_TARGETS, "linear").text);

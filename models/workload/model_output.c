@@ -9,9 +9,10 @@
 void autocast_begin(const struct forward *forward)
 {
     enum precision precision = forward->workload->precision;
+    bool halves = precision == PRECISION_AMP_FLOAT16 || precision == PRECISION_FLOAT16;
     if (workload_is_autocast(forward->workload)) {
         tape_autocast_cache(forward->tape, forward->workload->autocast_cache == AUTOCAST_CACHE_ENABLED);
-        tape_autocast_open(forward->tape, precision == PRECISION_AMP_FLOAT16 ? DTYPE_FLOAT16 : DTYPE_BFLOAT16);
+        tape_autocast_open(forward->tape, halves ? DTYPE_FLOAT16 : DTYPE_BFLOAT16);
     }
 }
 

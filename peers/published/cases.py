@@ -231,12 +231,14 @@ def ms_swift(row, source):
 
 def fms_acceleration(row, source):
     s = row["settings"]
-    if "lora_rank" in s:
-        raise NotPredicted("adapters on the query, key, value and output projections together cannot be said in a case")
     if row["model"].split("/")[0] in ("bigcode", "ibm"):
         raise NotPredicted("GPTBigCode and PowerLM are not modelled")
     fields = {"precision": s["torch_dtype"], "batch": s["batch"], "seq": s["seq"] if s["packing"] else 512,
               "optimizer": "adamw-foreach", "checkpointing": True}
+    if "quantization" in s:
+        raise NotPredicted("double quantisation is not modelled")
+    if "lora_rank" in s:
+        fields = {**fields, "lora_rank": s["lora_rank"], "lora_targets": "projections"}
     note = "" if s["packing"] else "lengths are not recorded; the peak is that of the step, which does not depend on them"
     return Case(row["model"], "train", fields, note=note)
 

@@ -3,6 +3,7 @@ import contextlib
 import copy
 import json
 import os
+import re
 
 import torch
 import torchvision
@@ -141,6 +142,13 @@ def storage_dtype(case):
     return DTYPES["bfloat16" if precision in QUANTIZED else "float32" if precision.startswith("amp") else precision]
 
 
+def autocast_dtype(case):
+    """That of torch.autocast around the pass, or None. autocast: around weights in 16 bits, or quantised."""
+    if not case["precision"].startswith("amp") and not case.get("autocast"):
+        return None
+    return torch.float16 if case["precision"].endswith("float16") and "bf" not in case["precision"] else torch.bfloat16
+
+
 def library_versions():
     return {"torch": torch.__version__, "transformers": transformers.__version__,
             "torchvision": torchvision.__version__}
@@ -213,10 +221,18 @@ def keep_float32(model, dtype):
                 module.float()
 
 
+def attention_projections(model):
+    """The paths of all linear layers in attention blocks: of Llama q_proj, k_proj, v_proj and o_proj."""
+    return [path for path, module in model.named_modules()
+            if re.search("attn|attention", path, re.IGNORECASE) and "weight" in dict(module.named_parameters(recurse=False))
+            and module.weight.dim() == 2 and not isinstance(module, torch.nn.Embedding)]
+
+
 def adapt(model, case):
     """The model with LoRA adapters; all but the rank, targets and dropout are LoraConfig's own defaults."""
     import peft  # here alone: other cases do without it
-    targets = None if case["lora_targets"] == "attention" else "all-linear"
+    targets = {"attention": None, "linear": "all-linear", "projections": attention_projections(model)}
+    targets = targets[case["lora_targets"]]
     return peft.get_peft_model(model, peft.LoraConfig(r=case["lora_rank"], target_modules=targets,
                                                        lora_dropout=case.get("lora_dropout", 0.0)))
 
@@ -249,7 +265,7 @@ def converted(case, model, *arguments, **keywords):
     from accelerate.utils import convert_outputs_to_fp32  # here alone: other cases do without it
 
     def under_autocast(*arguments, **keywords):
-        with CudaAutocast(DTYPES[case["precision"][4:]]):
+        with CudaAutocast(autocast_dtype(case)):
             return model(*arguments, **keywords)
     return convert_outputs_to_fp32(under_autocast)(*arguments, **keywords)
 

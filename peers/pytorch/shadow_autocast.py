@@ -24,15 +24,22 @@ class CudaAutocast(TorchFunctionMode):
         super().__init__()
         self.dtype = dtype
         self.cached = cached
+        self.enabled = torch.is_autocast_enabled
         self.cast_weights = {}
         self.cast_storages = set()  # addresses, to tell weight casts from activations
 
     def __enter__(self):
         CudaAutocast.active = self
+        torch.is_autocast_enabled = self.is_enabled
         return super().__enter__()
+
+    def is_enabled(self, device_type=None):
+        """What PEFT asks around weights of bitsandbytes; of a device torch is asked, as without the shadow."""
+        return device_type is None or self.enabled(device_type)
 
     def __exit__(self, *error):
         CudaAutocast.active = None
+        torch.is_autocast_enabled = self.enabled
         self.cast_weights.clear()
         return super().__exit__(*error)
 

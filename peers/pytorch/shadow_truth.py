@@ -34,8 +34,8 @@ EVENT_STEPS = 2  # how many of them an event list holds
 def precision_context(case):
     if case.get("float32_outputs"):  # the model brings its own
         return contextlib.nullcontext()
-    return CudaAutocast(torch.bfloat16) if case["precision"].startswith("amp-bf") else \
-        CudaAutocast(torch.float16) if case["precision"].startswith("amp") else contextlib.nullcontext()
+    dtype = peer_models.autocast_dtype(case)
+    return contextlib.nullcontext() if dtype is None else CudaAutocast(dtype)
 
 
 def shadow_bitsandbytes():

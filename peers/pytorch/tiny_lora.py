@@ -14,6 +14,7 @@ import peft
 import torch
 import transformers
 
+import peer_models
 import tiny_losses
 
 
@@ -28,7 +29,8 @@ def fill(model):
 
 def measure(name, targets):
     model = tiny_losses.build(name)
-    modules = "all-linear" if targets == "linear" else None
+    modules = {"attention": None, "linear": "all-linear",
+               "projections": peer_models.attention_projections(model)}[targets]
     model = peft.get_peft_model(model, peft.LoraConfig(r=4, target_modules=modules)).train()
     fill(model)
     loss = tiny_losses.loss_of(name, model, torch.float32)
@@ -42,7 +44,7 @@ def measure(name, targets):
 def main():
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    rows = [measure(name, targets) for name in tiny_losses.TEXT for targets in ("attention", "linear")]
+    rows = [measure(name, targets) for name in tiny_losses.TEXT for targets in ("attention", "linear", "projections")]
     versions = {"torch": torch.__version__, "transformers": transformers.__version__, "peft": peft.__version__}
     json.dump({"versions": versions, "models": rows}, sys.stdout, indent=1)
     print()

@@ -66,8 +66,8 @@ def make_inputs(case, family, config, device):
 
 def autocast(case, device):
     """The context in which a forward pass runs."""
-    dtype = torch.float16 if case["precision"] == "amp-float16" else torch.bfloat16
-    return torch.autocast(device, dtype=dtype, enabled=case["precision"].startswith("amp"))
+    dtype = peer_models.autocast_dtype(case)
+    return torch.autocast(device, dtype=dtype or torch.bfloat16, enabled=dtype is not None)
 
 
 def loss_context(case):

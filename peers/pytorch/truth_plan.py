@@ -11,8 +11,8 @@ TAKEN_FOR_GRANTED = {"batch": 1, "seq": None, "attention": "sdpa", "optimizer": 
                      "accumulate": 1}
 KNOWN_AXES = {"model", "mode", "precision", "quantize", "batch", "seq", "new_tokens", "cache", "cache_dtype", "beams",
               "attention", "padding", "optimizer", "loss", "lora_rank", "lora_targets", "prepare_kbit", "checkpointing",
-              "accumulate", "accumulated_loss", "zero_grad", "zero_grad_to", "optimizer_in_backward", "clip_grad",
-              "grad_scaler", "weight_average", "logits", "tf32", "tf32_convolutions", "head"}
+              "accumulate", "accumulated_loss", "autocast", "zero_grad", "zero_grad_to", "optimizer_in_backward",
+              "clip_grad", "grad_scaler", "weight_average", "logits", "tf32", "tf32_convolutions", "head"}
 PRECISIONS = ("float32", "float16", "bfloat16", "amp-float16", "amp-bfloat16")
 
 

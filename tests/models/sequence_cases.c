@@ -108,6 +108,42 @@ static void case_add(struct sequence_case *cases, int *count, int model, const s
     cases[(*count)++] = (struct sequence_case){models[model].name, *workload};
 }
 
+/* Weights of 16 bits under autocast, all of them trained, and adapters alone. */
+static void autocast_add(struct sequence_case *cases, int *count, int model, enum attention attention)
+{
+    struct workload workload = workload_of(model, MODE_TRAIN, PRECISION_BFLOAT16, attention);
+    workload.autocast = true;
+    case_add(cases, count, model, &workload);
+    workload.lora_rank = 4;
+    workload.lora_targets = LORA_TARGETS_PROJECTIONS;
+    case_add(cases, count, model, &workload);
+}
+
+/* What programs do besides a plain step. */
+static void habits_add(struct sequence_case *cases, int *count, int model, const struct workload *train)
+{
+    struct workload workload = *train;
+    workload.zero_grad = ZERO_GRAD_BEFORE_BACKWARD;
+    workload.zero_grad_to = ZERO_GRAD_TO_ZEROS;
+    workload.clip_grad = CLIP_GRAD_FOREACH;
+    case_add(cases, count, model, &workload);
+    workload = *train;
+    workload.optimizer_in_backward = true;
+    case_add(cases, count, model, &workload);
+    workload = *train;
+    workload.precision = PRECISION_AMP_FLOAT16;
+    workload.grad_scaler = GRAD_SCALER_TORCH;
+    workload.accumulate = 2;
+    workload.accumulated_loss = ACCUMULATED_LOSS_WHOLE;
+    case_add(cases, count, model, &workload);
+    for (int average = WEIGHT_AVERAGE_NONE + 1; average < WEIGHT_AVERAGE_COUNT; average++) {
+        workload = *train;
+        workload.precision = average == WEIGHT_AVERAGE_TIMM_EMA ? PRECISION_BFLOAT16 : PRECISION_AMP_BFLOAT16;
+        workload.weight_average = (enum weight_average)average;
+        case_add(cases, count, model, &workload);
+    }
+}
+
 /* Beside the grid: what changes the sequence in another way. */
 static void variants_add(struct sequence_case *cases, int *count, int model)
 {
@@ -124,26 +160,10 @@ static void variants_add(struct sequence_case *cases, int *count, int model)
         case_add(cases, count, model, &workload);
     }
     if (models[model].whole) {
-        struct workload workload = train;
-        workload.zero_grad = ZERO_GRAD_BEFORE_BACKWARD;
-        workload.zero_grad_to = ZERO_GRAD_TO_ZEROS;
-        workload.clip_grad = CLIP_GRAD_FOREACH;
-        case_add(cases, count, model, &workload);
-        workload = train;
-        workload.optimizer_in_backward = true;
-        case_add(cases, count, model, &workload);
-        workload = train;
-        workload.precision = PRECISION_AMP_FLOAT16;
-        workload.grad_scaler = GRAD_SCALER_TORCH;
-        workload.accumulate = 2;
-        workload.accumulated_loss = ACCUMULATED_LOSS_WHOLE;
-        case_add(cases, count, model, &workload);
-        for (int average = WEIGHT_AVERAGE_NONE + 1; average < WEIGHT_AVERAGE_COUNT; average++) {
-            workload = train;
-            workload.precision = average == WEIGHT_AVERAGE_TIMM_EMA ? PRECISION_BFLOAT16 : PRECISION_AMP_BFLOAT16;
-            workload.weight_average = (enum weight_average)average;
-            case_add(cases, count, model, &workload);
-        }
+        habits_add(cases, count, model, &train);
+    }
+    if (models[model].whole && models[model].is_text) {
+        autocast_add(cases, count, model, attention);
     }
     struct workload returned = train;
     returned.use_cache = models[model].generates;

@@ -368,6 +368,24 @@ static void adapters_behind_a_dropout_are_pefts(void **state)
     }
 }
 
+/* Under autocast around weights in less than 32 bits, with adapters on whole attention blocks. Of Llama's in 4 bits the
+ * sizes are compared elsewhere (test_pytorch_shadow.c): one gradient is added in another place. */
+static void adapters_under_autocast_are_pefts(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"gpt2", "llama-gqa"};
+    for (int variant = 0; variant < 3; variant++) {
+        struct workload workload = workload_default(MODE_TRAIN);
+        workload.batch = workload.seq = 8;
+        workload.attention = ATTENTION_EAGER;
+        workload.precision = variant == 2 ? PRECISION_INT4 : PRECISION_BFLOAT16;
+        workload.lora_rank = 8;
+        workload.lora_targets = LORA_TARGETS_PROJECTIONS;
+        workload.autocast = true;
+        workload_check_events(models[variant % 2], &workload, "_lora_rank_8_lora_targets_projections_autocast");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_difference_says_what_the_memory_is_for),
@@ -387,6 +405,7 @@ int main(void)
                                        cmocka_unit_test(outputs_of_images_are_pytorchs),
                                        cmocka_unit_test(the_fused_loss_is_ligers),
                                        cmocka_unit_test(adapters_on_quantised_weights_are_pefts),
-                                       cmocka_unit_test(adapters_behind_a_dropout_are_pefts)};
+                                       cmocka_unit_test(adapters_behind_a_dropout_are_pefts),
+                                       cmocka_unit_test(adapters_under_autocast_are_pefts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

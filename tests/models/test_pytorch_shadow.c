@@ -155,6 +155,8 @@ int main(void)
         /* weights in 8 and 4 bits, and adapters on them: bitsandbytes' own code for CUDA ran there, without its
          * kernels */
         {"tape_and_bitsandbytes_agree", LIST_PATH "-bitsandbytes-0.50.2.jsonl", 60},
+        /* 16-bit and quantised weights under autocast, adapters on whole attention blocks */
+        {"tape_and_autocast_agree", LIST_PATH "-autocast.jsonl", 60},
         /* Qwen3, Phi-3, Gemma, GPT-NeoX and their windows */
         {"tape_and_pytorch_agree_on_decoders", "peers/pytorch/shadow-decoders-torch-2.11.0-transformers-5.23.0.jsonl",
          80},
