@@ -5,8 +5,8 @@ at other batches, and those that cut an image into patches. Rows are [requested 
 held row is the output and the rest is workspace; backward, what is held is the gradients of input and weight.
 """
 import torch
-import torchvision
 
+import convolution_choice
 from allocations import forward_and_backward
 from truth_meter import CudaMeter
 
@@ -23,21 +23,8 @@ OTHER_BATCHES = (2, 16, 128)
 
 def shapes_of(network):
     """The distinct convolutions as (channels in, channels out, kernel, stride, padding, rows of the input)."""
-    with torch.device("meta"):
-        model = getattr(torchvision.models, network)()
-    found = {}
-
-    def note(module, inputs, output):
-        found[(module.in_channels, module.out_channels, module.kernel_size[0], module.stride[0], module.padding[0],
-               inputs[0].shape[-1])] = None
-
-    for module in model.modules():
-        if isinstance(module, torch.nn.Conv2d):
-            module.register_forward_hook(note)
-    model.eval()
-    with torch.no_grad():
-        model(torch.zeros(1, 3, IMAGE, IMAGE, device="meta"))
-    return list(found)
+    return [(channels, filters, kernel, stride, padding, rows)
+            for channels, filters, rows, kernel, stride, padding, _ in convolution_choice.shapes_of(network)]
 
 
 def convolution_line(shape, batch, form, device):
