@@ -40,10 +40,21 @@
     X(PRECISION_INT4, "int4")                                                                                          \
     X(PRECISION_FP8, "fp8")
 
-/* What int8, int4 and fp8 store so: quantization.h. */
+/* What int8, int4 and fp8 store so: quantization.h. The last two are checkpoints that were quantised before. */
 #define QUANTIZE_TABLE(X)                                                                                              \
     X(QUANTIZE_LINEAR, "linear")                                                                                       \
-    X(QUANTIZE_ALL, "all")
+    X(QUANTIZE_ALL, "all")                                                                                             \
+    X(QUANTIZE_GPTQ, "gptq")                                                                                           \
+    X(QUANTIZE_AWQ, "awq")
+
+/* Whose layers multiply the weights of GPTQ and AWQ. auto: those that transformers takes by itself. */
+#define QUANTIZED_KERNEL_TABLE(X)                                                                                      \
+    X(QUANTIZED_KERNEL_AUTO, "auto")                                                                                   \
+    X(QUANTIZED_KERNEL_EXLLAMA, "exllama")                                                                             \
+    X(QUANTIZED_KERNEL_EXLLAMAV2, "exllamav2")                                                                         \
+    X(QUANTIZED_KERNEL_CUDA_OLD, "cuda-old")                                                                           \
+    X(QUANTIZED_KERNEL_GEMM, "gemm")                                                                                   \
+    X(QUANTIZED_KERNEL_GEMV, "gemv")
 
 /* How keys and values are kept while generating: grown by copying, or allocated once for prompt and new tokens. */
 #define CACHE_TABLE(X)                                                                                                 \
@@ -205,8 +216,18 @@
     X(PRECISION, precision, NAME, ALWAYS, PRECISION_FLOAT32, IN_ALL, true, "%", HAS_OPTION, "precision", "P",          \
       "as stored, else float32; [amp-]float16, [amp-]bfloat16, int8, int4, fp8", .is_always_spelled = true)            \
     X(QUANTIZE, quantize, NAME, SINCE, QUANTIZE_LINEAR, IN_ALL, workload->precision >= PRECISION_INT8, "quantize-%",   \
-      HAS_OPTION, "quantize", "linear|all", "what int8, int4 and fp8 quantise (default: linear, the projections)",     \
+      HAS_OPTION, "quantize", "Q", "of int8, int4, fp8: linear (default: the projections), all; gptq, awq",            \
       .label = "%", .remedy = "write --precision int8, int4 or fp8")                                                   \
+    /* Inputs of a layer that share a scale; 0: all of them, which configurations write as -1. */                      \
+    X(GROUP_SIZE, group_size, COUNT, UNUSUAL, 128, IN_ALL, workload_is_packed(workload), "group%", HAS_OPTION,         \
+      "group-size", "N", "inputs that share a scale; 0: all of them (gptq, awq; default: 128)",                        \
+      .remedy = "write --quantize gptq or awq")                                                                        \
+    X(ACT_ORDER, act_order, SWITCH, UNUSUAL, false, IN_ALL, workload->quantize == QUANTIZE_GPTQ, "act-order",          \
+      HAS_OPTION, "act-order", NULL, "inputs were quantised by activation: desc_act (gptq)",                           \
+      .remedy = "write --quantize gptq")                                                                               \
+    X(QUANTIZED_KERNEL, quantized_kernel, NAME, UNUSUAL, QUANTIZED_KERNEL_AUTO, IN_ALL, workload_is_packed(workload),  \
+      "kernel-%", HAS_OPTION, "quantized-kernel", "K",                                                                 \
+      "auto (default); exllama, exllamav2, cuda-old; awq: gemm, gemv", .remedy = "write --quantize gptq or awq")       \
     X(BATCH, batch, COUNT, NULLABLE, 1, IN_PASS, true, "b%", HAS_OPTION, "batch", "N", "samples at once (default: 1)", \
       .lowest = 1, .is_always_spelled = true, .is_length = true)                                                       \
     /* 0 for images: the configuration gives their size. */                                                            \

@@ -88,6 +88,11 @@ static const struct release_change changes[] = {
                  "models/&.py, ...SelfAttention.forward: attention_probs if output_attentions"),
     TRANSFORMERS(MASK_IN_FULL, 4038, 4040, "llama gemma", "models/&.py, LlamaModel._update_causal_mask"),
     TRANSFORMERS(PACKING_UNASKED, 0, 4053, NULL, "masking_utils.py, find_packed_sequence_indices: not there"),
+    TRANSFORMERS(
+        PACKED_BIASES, 0, 4041, NULL,
+        "optimum before 1.20, of its time: gptq/quantizer.py, _replace_by_quant_layers: QuantLinear(..., True"),
+    TRANSFORMERS(PACKED_PARTS, 0, 4037, NULL,
+                 "autoawq before 0.2, of its time: modules/linear.py, WQLinear_GEMM.forward: no branch of 1024 rows"),
     TORCH(HEADS_REPEATED, 0, 2005, "torch.nn.functional.scaled_dot_product_attention: no enable_gqa"),
     TORCH(LINEAR_WORKSPACE_PASSING, 0, 2009,
           "aten/src/ATen/cuda/CUDABlas.cpp, gemm_and_bias: a workspace of the call; pull request 156495 keeps it"),

@@ -38,6 +38,8 @@ enum release_library { LIBRARY_TRANSFORMERS, LIBRARY_TORCH, LIBRARY_COUNT };
     X(PACKING_UNASKED, "nobody asks whether rows are packed sequences")                                                \
     X(MASK_IN_FULL, "fused attention is given a mask that is made of one of all positions (refused: not modelled)")    \
     X(LINEAR_WORKSPACE_PASSING, "cublasLt's workspace is taken and given back by every linear layer with a bias")      \
+    X(PACKED_BIASES, "every layer of GPTQ has a bias, of zeros where the model has none")                              \
+    X(PACKED_PARTS, "AWQ's gemm layer sums eight parts however many rows there are, and never dequantises a weight")   \
     X(CUDNN_ATTENTION_LAST, "fused attention does not ask cuDNN first on the GPUs where later releases do")            \
     X(EMBEDDING_PARTS_SUMMED, "the gradient of a lookup of few rows sums its parts, and does not add them at once")
 

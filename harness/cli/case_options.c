@@ -34,7 +34,22 @@ static enum status_code program_read(const struct arguments *arguments, struct w
     return code;
 }
 
-enum status_code case_options_read(const struct arguments *arguments, enum precision precision,
+/* A model whose weights come packed is read so, unless another precision or --quantize is asked for. */
+static enum status_code packing_take(const struct arguments *arguments, const struct config_packing *packing,
+                                     struct workload *workload, struct status *error)
+{
+    bool same = packing->quantize != NULL && strcmp(precision_name(workload->precision), packing->precision) == 0;
+    if (!same || arguments_value(arguments, "quantize") != NULL) {
+        return STATUS_OK;
+    }
+    enum status_code code = workload_set(workload, "quantize", packing->quantize, error);
+    code = code == STATUS_OK ? workload_set(workload, "quantized_kernel", packing->quantized_kernel, error) : code;
+    workload->group_size = packing->group_size;
+    workload->act_order = packing->act_order;
+    return code;
+}
+
+enum status_code case_options_read(const struct arguments *arguments, const struct precision_choice *choice,
                                    struct workload *workload, struct status *error)
 {
     const char *mode = arguments_value(arguments, "mode");
@@ -46,8 +61,11 @@ enum status_code case_options_read(const struct arguments *arguments, enum preci
     enum status_code code = workload_set(&result, "mode", mode, error);
     if (code == STATUS_OK) {
         result = workload_default(result.mode);
-        result.precision = precision;
+        result.precision = choice->precision;
         code = program_read(arguments, &result, error);
+    }
+    if (code == STATUS_OK) {
+        code = packing_take(arguments, &choice->packing, &result, error);
     }
     for (int field = FIELD_MODE + 1; field < FIELD_COUNT && code == STATUS_OK; field++) {
         const char *key = case_field_key((enum case_field)field);

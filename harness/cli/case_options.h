@@ -3,6 +3,7 @@
 #define ASSAY_CLI_CASE_OPTIONS_H
 
 #include "harness/case/workload.h"
+#include "harness/cli/case_precision.h"
 #include "harness/cli/command.h"
 #include "harness/suite/identity.h"
 
@@ -30,9 +31,9 @@
 /* Whether any of these options was given. */
 bool case_options_given(const struct arguments *arguments);
 
-/* The workload that they describe, checked. precision: what to take if --precision is not among them. --mode must have
- * been given. */
-enum status_code case_options_read(const struct arguments *arguments, enum precision precision,
+/* The workload that they describe, checked. choice: the precision to take if --precision is not among them, and how
+ * weights of that precision are packed if no option says it. --mode must have been given. */
+enum status_code case_options_read(const struct arguments *arguments, const struct precision_choice *choice,
                                    struct workload *workload, struct status *error);
 
 /* Whether every option that was given says something about the case, as suites have it (identity.h). An option that

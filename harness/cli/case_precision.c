@@ -34,7 +34,8 @@ struct precision_choice precision_choose(const struct arguments *arguments, cons
     struct precision_choice choice = {.precision = PRECISION_FLOAT32,
                                       .source = PRECISION_DEFAULT,
                                       .states_dtype = config->states_dtype,
-                                      .dtype = config->dtype};
+                                      .dtype = config->dtype,
+                                      .packing = config->packing};
     if (checkpoint != NULL) {
         choice.stored = stored_precision_of(checkpoint);
         choice.stored_bytes = checkpoint->stored_bytes;
@@ -47,6 +48,13 @@ struct precision_choice precision_choose(const struct arguments *arguments, cons
             STATUS_OK) { /* else case_options_read says what is wrong */
             choice.precision = scratch.precision;
         }
+        return choice;
+    }
+    if (config->packing.quantize != NULL) {
+        struct workload scratch = workload_default(MODE_LOAD);
+        workload_set(&scratch, "precision", config->packing.precision, NULL); /* it is one */
+        choice.source = PRECISION_CONFIGURATION;
+        choice.precision = scratch.precision;
         return choice;
     }
     if (choice.stored.is_precision) {

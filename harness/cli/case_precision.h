@@ -20,8 +20,9 @@ struct precision_choice {
     enum precision_source source;
     struct stored_precision stored; /* of the model's file; type NULL: there is none */
     int64_t stored_bytes;
-    bool states_dtype; /* whether the configuration says one */
-    enum dtype dtype;  /* which */
+    struct config_packing packing; /* as the configuration has it */
+    bool states_dtype;             /* whether the configuration says one */
+    enum dtype dtype;              /* which */
 };
 
 /* Gives a note if --precision is not given and the precision differs from what a file, or its configuration, says. */

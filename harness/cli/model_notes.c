@@ -183,6 +183,16 @@ enum status_code model_notes_give(const struct arguments *arguments, const struc
                   "precision that is asked for, as transformers gives them with dequantize",
                   config->name);
     }
+    if (config->packing.quantize != NULL) {
+        char group[32];
+        snprintf(group, sizeof group, "groups of %" PRId64, config->packing.group_size);
+        note_give(command, notes,
+                  "the weights of %s are published packed (quantization_config: %s, %s, %s%s); that is --precision %s "
+                  "--quantize %s, and --precision float16 weighs it without",
+                  config->name, config->packing.quantize, config->packing.precision,
+                  config->packing.group_size > 0 ? group : "one group", config->packing.act_order ? ", act_order" : "",
+                  config->packing.precision, config->packing.quantize);
+    }
     if (model->shard_count > 0) {
         note_give(
             command, notes,

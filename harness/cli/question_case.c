@@ -164,7 +164,7 @@ static enum status_code workload_read(const struct arguments *arguments, struct 
                                       struct status *error)
 {
     struct workload workload;
-    enum status_code code = case_options_read(arguments, question->precision.precision, &workload, error);
+    enum status_code code = case_options_read(arguments, &question->precision, &workload, error);
     if (code == STATUS_OK) {
         question->identity = identity_make(arguments->operands[0], &workload, question->model.config.family);
         code = case_options_check(arguments, &question->identity, error);

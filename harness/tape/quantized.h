@@ -14,7 +14,20 @@
 
 #include "harness/tape/build.h"
 
-enum quantized_form { QUANTIZED_INT8, QUANTIZED_NF4, QUANTIZED_FLOAT8 };
+enum quantized_form { QUANTIZED_INT8, QUANTIZED_NF4, QUANTIZED_FLOAT8, QUANTIZED_PACKED };
+
+/* Whose layer reads packed weights: packed.h. */
+enum packed_kernel { PACKED_EXLLAMA, PACKED_EXLLAMAV2, PACKED_CUDA_OLD, PACKED_AWQ_GEMM, PACKED_AWQ_GEMV };
+
+/* How packed weights are stored and multiplied. */
+struct packing {
+    enum packed_kernel kernel;
+    int bits;            /* 4 or 8 */
+    int64_t group;       /* inputs that share a scale; 0: all of them */
+    bool ordered;        /* GPTQ's desc_act: inputs do not lie in the order of their groups */
+    bool always_biased;  /* every layer has a bias, of zeros if the model has none */
+    bool multiplies_all; /* of gemm: many rows multiply a dequantised weight, as no other layer of AWQ does */
+};
 
 /* A tensor in quantised storage. codes NULL: none. Its values belong to frames as those of build.h do. */
 struct quantized {
@@ -23,6 +36,9 @@ struct quantized {
     int64_t size[TENSOR_RANK_MAXIMUM]; /* of the tensor; of a projection [out, in] */
     struct value *codes, *scales;
     struct value *table; /* nf4: the levels, which no operation reads; else NULL */
+    /* packed: its sizes are [out, in]; the rest of its buffers, NULL where a layer has none */
+    const struct packing *packing;
+    struct value *zeros, *groups, *bias, *permutations[2];
 };
 
 /* Quantises from, any strides, floating, and gives what is stored, in the open frame. from stays its caller's. What a
@@ -39,7 +55,7 @@ struct value *tape_embedding_quantized(struct tape *tape, const struct quantized
 
 /* a [.., in] times the transposed weight [out, in], plus bias (may be NULL), in the dtype of a. The weight is frozen;
  * the gradients of a (gradient times the dequantised weight) and of the bias are taken if they are wanted, so that
- * adapters can stand before it. */
+ * adapters can stand before it. Packed weights have a function of their own: packed.h. */
 struct value *tape_linear_quantized(struct tape *tape, struct value *a, const struct quantized *weight,
                                     struct value *bias);
 

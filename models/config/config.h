@@ -38,6 +38,15 @@ struct config_note {
 
 enum { CONFIG_NAME_BYTES = 256, CONFIG_STAGES_MAXIMUM = 5 };
 
+/* What a quantization_config says of weights that GPTQ or AWQ has packed, in the words of case fields. */
+struct config_packing {
+    const char *quantize;         /* "gptq", "awq"; NULL: none are packed */
+    const char *precision;        /* "int4", "int8" */
+    const char *quantized_kernel; /* "auto", "gemv" */
+    int64_t group_size;           /* 0: all inputs of a layer */
+    bool act_order;
+};
+
 /* Fields that a family does not have are 0. Every count is checked: positive, at most 2^40 (layers: at most 10,000),
  * divisible where it must be. A field that the file leaves out has the default of the real class (transformers 5.23,
  * timm 1.0.31). */
@@ -113,6 +122,7 @@ struct config {
     bool bottleneck;
     enum dtype dtype;              /* torch_dtype or dtype; float32 if absent */
     bool stored_in_fp8;            /* the published file is quantised; sizes are without that */
+    struct config_packing packing; /* of the published file */
     bool states_dtype;             /* the file says dtype */
     char transformers_version[32]; /* the release that wrote the file, "4.31.0.dev0"; "" if it does not say */
     struct config_note notes[CONFIG_NOTES_MAXIMUM];

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "harness/base/text.h"
 #include "models/config/config_keys.h"
@@ -33,6 +34,41 @@ static const char *precision_near(const struct json *quantization)
                                          : "--precision int8 or int4 to weigh it with quantized weights";
 }
 
+/* GPTQ's and AWQ's: bits, inputs that share a scale, -1 for all, and their order. */
+static void read_packing(struct field_reader *reader, const struct json *quantization, const char *method,
+                         struct config *config)
+{
+    bool awq = strcmp(method, "awq") == 0;
+    const struct json *bits_key =
+        json_get(quantization, awq && json_get(quantization, "w_bit") != NULL ? "w_bit" : "bits");
+    const struct json *group_key =
+        json_get(quantization, awq && json_get(quantization, "q_group_size") != NULL ? "q_group_size" : "group_size");
+    const char *version = json_string_or(json_get(quantization, "version"), "gemm");
+    int64_t bits = json_integer_or(bits_key, 4), group = json_integer_or(group_key, 128);
+    bool gemv = awq && strcasecmp(version, "gemv") == 0;
+    if (bits != 4 && (awq || bits != 8)) {
+        field_fault(reader, "quantization_config",
+                    "weights of %s with %lld bits are not modelled; known are %s; remove the key to weigh the model "
+                    "without quantization",
+                    method, (long long)bits, awq ? "4" : "4 and 8");
+    } else if (group < -1 || group > (1 << 20)) {
+        field_fault(reader, "quantization_config",
+                    "a group_size of %lld is none; write the inputs that share a scale, or -1", (long long)group);
+    } else if (awq && !gemv && strcasecmp(version, "gemm") != 0) {
+        field_fault(reader, "quantization_config",
+                    "the layers of awq's version '%.40s' are not modelled; known are gemm and gemv; remove the key to "
+                    "weigh the model without quantization",
+                    version);
+    }
+    config->packing = (struct config_packing){
+        .quantize = awq ? "awq" : "gptq",
+        .precision = bits == 8 ? "int8" : "int4",
+        .quantized_kernel = gemv ? "gemv" : "auto",
+        .group_size = group > 0 ? group : 0,
+        .act_order = !awq && json_boolean_or(json_get(quantization, "desc_act"), false),
+    };
+}
+
 /* A checkpoint in fp8 blocks is what DeepSeek-V3 is published as: the classes are the same, and the real ones turn it
  * into their dtype if they are asked to (dequantize). Other methods change modules. */
 static void read_quantization(struct field_reader *reader, struct config *config)
@@ -40,6 +76,10 @@ static void read_quantization(struct field_reader *reader, struct config *config
     const struct json *quantization = field_member(reader, "quantization_config");
     const char *method = json_string_or(json_get(quantization, "quant_method"), "");
     if (json_kind(quantization) == JSON_KIND_NULL) {
+        return;
+    }
+    if (strcmp(method, "gptq") == 0 || strcmp(method, "awq") == 0) {
+        read_packing(reader, quantization, method, config);
         return;
     }
     if (strcmp(method, "fp8") != 0) {

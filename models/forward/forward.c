@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "harness/case/share.h"
+#include "harness/tape/packed.h"
 #include "models/forward/module_visit.h"
 #include "models/forward/prepare_kbit.h"
 #include "models/forward/relative_bias.h"
@@ -18,6 +19,10 @@ static struct value *linear_of_quantized(const struct forward *forward, const ch
     char path[FORWARD_PATH_BYTES];
     path_join(path, prefix, "bias");
     int frame = tape_frame_open(tape);
+    if (weight->form == QUANTIZED_PACKED) {
+        struct value *own = weight->bias != NULL ? weight->bias : path_value(forward, path);
+        return tape_frame_close(tape, frame, tape_linear_packed(tape, a, weight, own));
+    }
     struct value *input = weight->form == QUANTIZED_NF4 ? tape_cast(tape, a, DTYPE_BFLOAT16) : a;
     const struct workload *workload = forward->workload;
     bool varies = workload_is_bitsandbytes(workload) && (workload->prepare_kbit || workload_is_autocast(workload));

@@ -5,7 +5,7 @@
  * bits. A Conv1D weight [in, out] is stored as [out, in]. Classifiers and poolers are quantised: the list of modules
  * that transformers keeps names the last parameter, which is a bias, not its module. all is every parameter. Buffers
  * are never quantised. What from_pretrained keeps in float32 of a float16 model (T5's wo) is not quantised either: in 8
- * and 4 bits it has 16. */
+ * and 4 bits it has 16. GPTQ and AWQ have the projections of linear; their checkpoints come quantised. */
 #ifndef ASSAY_SKELETON_QUANTIZATION_H
 #define ASSAY_SKELETON_QUANTIZATION_H
 
@@ -17,6 +17,10 @@
 
 /* Whether the precision stores weights in a quantised form, and in which. */
 bool precision_is_quantized(enum precision precision, enum quantized_form *form);
+
+/* How a case that is packed (workload_is_packed) stores and multiplies its weights. always_biased and multiplies_all
+ * follow from the release. */
+struct packing packing_of(const struct workload *workload, const char *model_type);
 
 /* Whether the tensor with this index is stored so under a quantised precision. */
 bool tensor_is_quantized(const struct skeleton *skeleton, int tensor, enum quantize quantize);

@@ -62,7 +62,7 @@ void era_load_behind(struct era_buffers *buffers, struct build *build, int posit
         return;
     }
     const struct config *config = build->forward.config;
-    enum dtype dtype = precision_dtype(build->forward.workload->precision);
+    enum dtype dtype = workload_dtype(build->forward.workload);
     int64_t frequencies[] = {config->head_dim / 2}, angles[] = {config->positions, config->head_dim};
     int64_t mask[] = {config->positions, config->positions}, one = 1;
     bool stands = buffers->blocks == 0 && era->model_frequencies == 0 && era->block_frequencies > 0;

@@ -58,7 +58,7 @@ static void static_mask_make(struct generation *generation, int64_t rows, int64_
     int64_t size[] = {rows, 1, 1, cache->capacity};
     struct value *mask = NULL;
     if (cache->kind == CACHE_STATIC && eager) {
-        enum dtype dtype = precision_dtype(forward->workload->precision);
+        enum dtype dtype = workload_dtype(forward->workload);
         mask = tape_causal_mask_at(tape, dtype, rows, count, cache->capacity, cache->length);
     } else if (cache->kind == CACHE_STATIC && count == 1 && cache->length > 0) {
         mask = tape_leaf(tape, CATEGORY_TEMPORARIES, DTYPE_BOOL, 4, size, false, "mask of the static cache");

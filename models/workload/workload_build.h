@@ -10,6 +10,7 @@ struct build {
     struct forward forward;
     struct training_plan plan;
     struct quantized *quantized;
+    struct packing packing;             /* of weights that come packed */
     struct value **parameters;          /* as the model has them, which is what clips gradients and zeroes them */
     struct value **stepped;             /* the same, group by group, as the optimizer has them */
     struct optimizer_state *states;     /* by stepped */

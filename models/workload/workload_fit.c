@@ -12,6 +12,12 @@ enum status_code workload_fit_check(const struct config *config, const struct wo
                                     struct status *error)
 {
     bool text = !config->family->is_image;
+    if (workload_is_packed(workload) && (config->experts > 0 || config->latent > 0)) {
+        return status_set(error, STATUS_INVALID, "%s: of %s, packed %s are not modelled; write %s",
+                          workload_value_words(error, FIELD_QUANTIZE, quantize_name(workload->quantize)).text,
+                          config->name, config->experts > 0 ? "experts" : "latent projections",
+                          workload_value_words(error, FIELD_QUANTIZE, "linear").text);
+    }
     if (workload->mode == MODE_LOAD) {
         return STATUS_OK;
     }

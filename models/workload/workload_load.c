@@ -1,7 +1,11 @@
 /* Loading on a tape: every tensor of the skeleton where it is kept, with the numbers that a real initialisation gives
  * it. */
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "harness/tape/packed.h"
 #include "models/forward/prepare_kbit.h"
 #include "models/skeleton/quantization.h"
 #include "models/workload/era_buffers.h"
@@ -10,6 +14,11 @@
 
 /* Numbers of a table of frequencies, half of those of a head that turn; no model has more than some hundred. */
 enum { FREQUENCIES_MAXIMUM = 1 << 14 };
+
+enum dtype workload_dtype(const struct workload *workload)
+{
+    return workload_is_packed(workload) ? DTYPE_FLOAT16 : precision_dtype(workload->precision);
+}
 
 /* theta^(-k/n), one number at a time: the table is short. */
 static void frequencies_fill(struct build *build, struct value *value, const struct skeleton_tensor *tensor)
@@ -89,7 +98,7 @@ static void tensor_load(struct build *build, int index)
     const struct workload *workload = build->forward.workload;
     struct tape *tape = build->forward.tape;
     const struct skeleton_tensor *own = &build->forward.skeleton->tensors[index];
-    enum dtype dtype = precision_dtype(workload->precision);
+    enum dtype dtype = workload_dtype(workload);
     dtype = own->stays_float32 && dtype == DTYPE_FLOAT16 ? DTYPE_FLOAT32 : dtype;
     int before = tensor_place_open(build, index);
     int frame = tape_frame_open(tape);
@@ -120,6 +129,60 @@ static void tensor_load_quantized(struct build *build, int index, enum quantized
     quantized->scales = tape_hold(tape, quantized->scales);
     quantized->table = tape_hold(tape, quantized->table);
     tape_frame_close(tape, frame, NULL);
+}
+
+static bool weight_has_bias(const struct skeleton *skeleton, const char *path)
+{
+    char bias[256];
+    size_t front = strlen(path) - strlen("weight");
+    int length = snprintf(bias, sizeof bias, "%.*sbias", (int)front, path);
+    return length > 0 && (size_t)length < sizeof bias && skeleton_find(skeleton, bias) >= 0;
+}
+
+/* A checkpoint that GPTQ or AWQ has made: its buffers come to the device as they are stored. */
+static void tensor_load_packed(struct build *build, int index)
+{
+    const struct skeleton *skeleton = build->forward.skeleton;
+    struct tape *tape = build->forward.tape;
+    const struct skeleton_tensor *own = &skeleton->tensors[index];
+    bool turned = tensor_is_turned(skeleton, index);
+    int64_t outputs = own->size[turned ? 1 : 0], inputs = own->size[turned ? 0 : 1];
+    const char *why;
+    if (!packing_fits(&build->packing, outputs, inputs, &why)) {
+        tape_fail(tape, STATUS_INVALID,
+                  "group_size %lld: %s ('%s', %lld inputs, %lld outputs); write another group_size",
+                  (long long)build->packing.group, why, own->path, (long long)inputs, (long long)outputs);
+        return;
+    }
+    int frame = tape_frame_open(tape);
+    struct quantized *packed = &build->quantized[index];
+    if (build->packing.always_biased && !weight_has_bias(skeleton, own->path)) {
+        packed->bias = tape_leaf(tape, CATEGORY_WEIGHTS, DTYPE_FLOAT16, 1, &outputs, false, "bias of zeros");
+    }
+    struct value *bias = tape_hold(tape, packed->bias);
+    *packed = tape_packed_make(tape, &build->packing, outputs, inputs, own->path);
+    packed->bias = bias;
+    struct value *const buffers[] = {packed->codes, packed->zeros, packed->scales, packed->groups};
+    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
+        tape_hold(tape, buffers[i]);
+    }
+    tape_frame_close(tape, frame, NULL);
+}
+
+/* What the library makes of them when all have come. */
+static void packed_prepare(struct build *build)
+{
+    int count = build->forward.skeleton->tensor_count;
+    struct quantized **all = calloc((size_t)count + 1, sizeof *all);
+    if (all == NULL) {
+        tape_fail(build->forward.tape, STATUS_OUT_OF_MEMORY, "the host has no memory for a list of %d weights", count);
+        return;
+    }
+    for (int i = 0; i < count; i++) {
+        all[i] = &build->quantized[i];
+    }
+    tape_packed_prepare(build->forward.tape, &build->packing, all, count);
+    free(all);
 }
 
 /* The value of a tensor that is tied to owner, or owner's own: there is one in each place that these are kept in. */
@@ -171,6 +234,7 @@ void tensors_load(struct build *build)
     enum quantized_form form = QUANTIZED_INT8;
     bool quantizes = precision_is_quantized(workload->precision, &form);
     bool prepares = workload->prepare_kbit;
+    build->packing = packing_of(workload, build->forward.config->model_type);
     for (int i = 0; i < skeleton->tensor_count; i++) {
         int index = skeleton->load_order[i];
         const struct skeleton_tensor *tensor = &skeleton->tensors[index];
@@ -186,7 +250,8 @@ void tensors_load(struct build *build)
             tape_module_open(build->forward.tape, skeleton->modules[skeleton->tensors[owner].module].path);
         if (build->forward.values[owner] == NULL && build->quantized[owner].codes == NULL) {
             if (quantizes && tensor_is_quantized(skeleton, owner, workload->quantize)) {
-                tensor_load_quantized(build, owner, form);
+                workload_is_packed(workload) ? tensor_load_packed(build, owner)
+                                             : tensor_load_quantized(build, owner, form);
             } else {
                 tensor_load(build, owner);
             }
@@ -197,5 +262,8 @@ void tensors_load(struct build *build)
         era_load_behind(&older, build, i);
     }
     era_load_last(&older, build);
+    if (workload_is_packed(workload)) {
+        packed_prepare(build);
+    }
     parameters_list(build);
 }

@@ -89,7 +89,7 @@ void inputs_make(struct build *build)
         return;
     }
     int64_t size[] = {batch, config->channels, config->image, config->image};
-    enum dtype dtype = precision_dtype(f->workload->precision);
+    enum dtype dtype = workload_dtype(f->workload);
     f->images = tape_hold(tape, tape_leaf(tape, CATEGORY_INPUTS, dtype, 4, size, false, "pixel_values"));
     tape_init_normal(tape, f->images, 0.0, 1.0);
     /* A batch of images comes with its labels, also where only the images are used. */

@@ -16,6 +16,8 @@
 
 /* In what weights are kept and the model runs (under amp: what is not autocast). */
 enum dtype precision_dtype(enum precision precision);
+/* The same of a case: packed weights are multiplied in float16. */
+enum dtype workload_dtype(const struct workload *workload);
 
 /* The skeleton of the model with that head and, if the workload trains them, adapters. */
 enum status_code workload_skeleton(const struct config *config, const struct workload *workload,

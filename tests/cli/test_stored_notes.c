@@ -116,11 +116,39 @@ static void shards_without_an_index_are_told(void **state)
     model_folder_remove(folder);
 }
 
+/* A configuration of GPTQ, whatever its file is called. */
+static void packed_weights_are_weighed_as_the_configuration_says(void **state)
+{
+    (void)state;
+    static const char config[] =
+        "{\"model_type\": \"llama\", \"hidden_size\": 128, \"intermediate_size\": 256, \"num_hidden_layers\": 2, "
+        "\"num_attention_heads\": 4, \"vocab_size\": 320, \"torch_dtype\": \"float16\", \"quantization_config\": "
+        "{\"quant_method\": \"gptq\", \"bits\": 4, \"group_size\": 64, \"desc_act\": true}}";
+    static const char said[] =
+        "are published packed (quantization_config: gptq, int4, groups of 64, act_order); that is "
+        "--precision int4 --quantize gptq";
+    char path[] = "/tmp/assay-packed-XXXXXX";
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    assert_int_equal(write(file, config, sizeof config - 1), (ssize_t)(sizeof config - 1));
+    close(file);
+    struct command_result result = assay("estimate", path, OPTIONS("--mode", "load"));
+    assert_non_null(strstr(text_string(&result.output), "/load/int4/quantize-gptq/group64/act-order"));
+    expect(result, 0, said);
+    result = assay("estimate", path, OPTIONS("--mode", "load", "--precision", "float16"));
+    assert_non_null(strstr(text_string(&result.output), "/load/float16,"));
+    expect(result, 0, said);
+    expect(assay("estimate", path, OPTIONS("--mode", "train", "--lora-rank", "8")), 2,
+           "quantize gptq: training beside packed weights is not modelled");
+    assert_int_equal(unlink(path), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_head_that_is_not_stored_is_told),
         cmocka_unit_test(shards_without_an_index_are_told),
+        cmocka_unit_test(packed_weights_are_weighed_as_the_configuration_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

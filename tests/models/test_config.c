@@ -222,6 +222,14 @@ static const struct {
     {"{\"model_type\": \"llama\", \"quantization_config\": {\"quant_method\": \"fbgemm_fp8\"}}",
      ":1:48: quantization_config: checkpoints quantized by fbgemm_fp8 are not modelled; remove the key to weigh the "
      "model without quantization, and add --precision fp8 to weigh it with weights in fp8"},
+    {"{\"model_type\": \"llama\", \"quantization_config\": {\"quant_method\": \"gptq\", \"bits\": 3}}",
+     ":1:48: quantization_config: weights of gptq with 3 bits are not modelled; known are 4 and 8; remove the key to "
+     "weigh the model without quantization"},
+    {"{\"model_type\": \"llama\", \"quantization_config\": {\"quant_method\": \"awq\", \"version\": \"marlin\"}}",
+     ":1:48: quantization_config: the layers of awq's version 'marlin' are not modelled; known are gemm and gemv; "
+     "remove the key to weigh the model without quantization"},
+    {"{\"model_type\": \"llama\", \"quantization_config\": {\"quant_method\": \"gptq\", \"group_size\": -2}}",
+     ":1:48: quantization_config: a group_size of -2 is none; write the inputs that share a scale, or -1"},
     {"{\"model_type\": \"llama\", \"quantization_config\": {}}",
      ":1:48: quantization_config: checkpoints quantized by others are not modelled; remove the key to weigh the model "
      "without quantization, and add --precision int8 or int4 to weigh it with quantized weights"},
@@ -287,6 +295,30 @@ static void test_wrong_values(void **state)
         assert_string_equal(STATUS_SAID(&error) + strlen(scratch_file_path), wrong_values[i].message);
         assert_int_equal(config.hidden, -7); /* outputs are written on success only */
     }
+}
+
+/* What GPTQ and AWQ say of their weights becomes fields of a case. */
+static void test_packed_weights(void **state)
+{
+    (void)state;
+    struct config plain = config_of("{\"model_type\": \"llama\"}");
+    assert_null(plain.packing.quantize);
+    struct config gptq =
+        config_of("{\"model_type\": \"llama\", \"quantization_config\": {\"quant_method\": \"gptq\", \"bits\": 8, "
+                  "\"group_size\": -1, \"desc_act\": true}}");
+    assert_string_equal(gptq.packing.quantize, "gptq");
+    assert_string_equal(gptq.packing.precision, "int8");
+    assert_string_equal(gptq.packing.quantized_kernel, "auto");
+    assert_int_equal(gptq.packing.group_size, 0);
+    assert_true(gptq.packing.act_order);
+    struct config awq =
+        config_of("{\"model_type\": \"llama\", \"quantization_config\": {\"quant_method\": \"awq\", \"w_bit\": 4, "
+                  "\"q_group_size\": 64, \"version\": \"GEMV\"}}");
+    assert_string_equal(awq.packing.quantize, "awq");
+    assert_string_equal(awq.packing.precision, "int4");
+    assert_string_equal(awq.packing.quantized_kernel, "gemv");
+    assert_int_equal(awq.packing.group_size, 64);
+    assert_false(awq.packing.act_order);
 }
 
 /* What is not known is told with all that is: every type of transformers, or the beginnings of all architectures of
@@ -416,6 +448,7 @@ int main(void)
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_defaults_of_mixtures),
         cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_packed_weights),
         cmocka_unit_test(test_wrong_values),
         cmocka_unit_test(test_unknown_types),
         cmocka_unit_test(test_wrong_json),
