@@ -39,6 +39,15 @@ SAME_SHAPES = {
     "NousResearch/Llama-2-13b-hf": "meta-llama/Llama-2-13b-hf",
     "lmsys/vicuna-7b-v1.5": "meta-llama/Llama-2-7b-hf",
     "BAAI/bge-base-en-v1.5": "bert-base-uncased",
+    "TheBloke/LLaMa-7B-GPTQ": MODELS + "llama-7b",
+    "TheBloke/LLaMa-13B-GPTQ": MODELS + "llama-13b",
+    "TheBloke/LLaMa-65B-GPTQ": MODELS + "llama-65b",
+    "TheBloke/Llama-2-7B-GPTQ": "meta-llama/Llama-2-7b-hf",
+    "TheBloke/vicuna-7B-v1.5-GPTQ": "meta-llama/Llama-2-7b-hf",
+    "TheBloke/Mistral-7B-v0.1-GPTQ": "mistralai/Mistral-7B-v0.1",
+    "IlyasMoutawwakil/vicuna-7b-v1.5-awq-gemm": "meta-llama/Llama-2-7b-hf",
+    "IlyasMoutawwakil/vicuna-7b-v1.5-awq-gemv": "meta-llama/Llama-2-7b-hf",
+    "ybelkada/test-mistral-7b-v0.1-awq": "mistralai/Mistral-7B-v0.1",
     "Llama 2 13 B": "meta-llama/Llama-2-13b-hf",
     "StableLM Alpha 3 B": MODELS + "stablelm-alpha-3b",
     "llama-2-7b": "meta-llama/Llama-2-7b-hf",
@@ -164,13 +173,33 @@ def schedtune(row, source):
                 note="optimizer not stated: SGD with momentum assumed")
 
 
+# What the quantize_config.json of these checkpoints says, beside 4 bits and groups of 128 in the order of the inputs.
+PACKED = {
+    "TheBloke/LLaMa-65B-GPTQ": {"group_size": 0, "act_order": True},
+    "TheBloke/Mistral-7B-v0.1-GPTQ": {"act_order": True},
+}
+
+
+def packed_fields(row):
+    """Of the checkpoints of GPTQ and AWQ that optimum-benchmark loaded; the kernel is named by the experiment."""
+    fields = {"precision": "int4", "quantize": "awq" if "awq" in row["model"].lower() else "gptq",
+              **PACKED.get(row["model"], {})}
+    for kernel in ("exllamav2", "gemv"):
+        if kernel in row["id"]:
+            fields["quantized_kernel"] = kernel
+    return fields
+
+
 def optimum(row, source):
     s = row["settings"]
     if s.get("backend", "pytorch") != "pytorch":
         raise NotPredicted("onnxruntime is not modelled")
     kind = s.get("quantization") or s.get("experiment", "")
-    if kind.startswith(("gptq", "awq")) or re.search("gptq|awq", row["model"], re.IGNORECASE):
-        raise NotPredicted("weights of GPTQ and AWQ are not modelled")
+    packed = {}
+    if re.search("gptq|awq", row["model"], re.IGNORECASE):
+        packed = packed_fields(row)
+    elif kind.startswith(("gptq", "awq")):
+        raise NotPredicted("the quantised checkpoint is not named")
     if "bge" in row["model"]:
         return Case("bert-base-uncased", "infer",
                     {"precision": "float32", "batch": s["batch"], "seq": s["seq"], "head": "bare",
@@ -186,7 +215,7 @@ def optimum(row, source):
         if not s["new_tokens"]:
             raise NotPredicted("the number of new tokens is not recorded")
         fields["new_tokens"] = s["new_tokens"]
-    return Case(text_model(row["model"]), row["mode"], fields)
+    return Case(text_model(row["model"]), row["mode"], {**fields, **packed})
 
 
 def peft(row, source):
@@ -206,14 +235,23 @@ def peft(row, source):
 
 def qwen_speed(row, source):
     s = row["settings"]
-    if s["quantization"] != "BF16":
-        raise NotPredicted("weights of GPTQ, AWQ and Qwen's FP8 are not modelled")
+    if s["quantization"] == "FP8":
+        raise NotPredicted("Qwen's weights in blocks of FP8 are not modelled")
     if s["gpus"] > 1:
         raise NotPredicted("generation on several GPUs is not modelled")
+    if "A14B" in row["model"] and s["quantization"] != "BF16":
+        raise NotPredicted("packed weights of experts are not modelled")
     # The base models of Qwen2 have 131,072 positions, these 32,768, of which old releases keep tables in each layer.
     name = SAME_SHAPES.get(row["model"], row["model"].replace("-Instruct", ""))
-    return Case(name, "generate", {"precision": "bfloat16", "batch": 1, "seq": s["seq"],
-                                   "new_tokens": s["new_tokens"]})
+    weights = {"BF16": {"precision": "bfloat16"},
+               "GPTQ-Int8": {"precision": "int8", "quantize": "gptq"},
+               "GPTQ-Int4": {"precision": "int4", "quantize": "gptq"},
+               "AWQ": {"precision": "int4", "quantize": "awq"},
+               "AWQ-INT4": {"precision": "int4", "quantize": "awq"}}[s["quantization"]]
+    if "72B" in name and s["quantization"] != "BF16":
+        # 29,696 columns instead of 29,568, so that groups divide among GPUs: issues 578 and 774 of QwenLM/Qwen3.
+        name = MODELS + "Qwen2-72B-padded"
+    return Case(name, "generate", {**weights, "batch": 1, "seq": s["seq"], "new_tokens": s["new_tokens"]})
 
 
 def ms_swift(row, source):
