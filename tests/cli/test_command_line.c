@@ -255,7 +255,8 @@ static void wrong_fields_of_a_case_exit_with_2_and_a_remedy(void **state)
         {"--seq", "010", "'010' has a leading zero; write 10"},
         {"--batch", "99999999999999999999", "does not fit 63 bits"},
         {"--precision", "float7", "write one of: float32"},
-        {"--optimizer", "lion", "adam-foreach"},
+        {"--optimizer", "adamz", "adam-foreach"},
+        {"--optimizer", "lion", "it is not modelled; sgd-momentum has one state of each parameter, too"},
         {"--for", "sm_1", "sm_90"},
         {"--checkpointing=perhaps", NULL, "--checkpointing: 'perhaps' is not known; write one of: false, true"},
         /* a suite's words become options where options were given */
