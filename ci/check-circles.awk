@@ -27,7 +27,6 @@ BEGIN {
     hub_add("models/forward/module_visit.c", halves)
     hub_add("models/skeleton/skeleton.c", halves)
     hub_add("models/workload/generate.c", halves)
-    hub_add("models/workload/workload_tape.c", halves)
     breaches = 0
 }
 

@@ -15,11 +15,6 @@
 /* Numbers of a table of frequencies, half of those of a head that turn; no model has more than some hundred. */
 enum { FREQUENCIES_MAXIMUM = 1 << 14 };
 
-enum dtype workload_dtype(const struct workload *workload)
-{
-    return workload_is_packed(workload) ? DTYPE_FLOAT16 : precision_dtype(workload->precision);
-}
-
 /* theta^(-k/n), one number at a time: the table is short. */
 static void frequencies_fill(struct build *build, struct value *value, const struct skeleton_tensor *tensor)
 {

@@ -32,16 +32,6 @@ struct training_plan training_plan_default(void)
     return (struct training_plan){.step_count = STEP_COUNT, .learning_rate = 1e-4};
 }
 
-/* Of what is not quantised, and of what is computed. */
-enum dtype precision_dtype(enum precision precision)
-{
-    enum quantized_form form;
-    bool quantized = precision_is_quantized(precision, &form);
-    return precision == PRECISION_FLOAT16                 ? DTYPE_FLOAT16
-           : quantized || precision == PRECISION_BFLOAT16 ? DTYPE_BFLOAT16
-                                                          : DTYPE_FLOAT32;
-}
-
 /* -- inputs */
 
 /* The second half of the batch, or the only sequence, ends after half of the tokens, rounded up. */
