@@ -61,6 +61,26 @@ static void a_context_is_two_kibibytes_a_thread(void **state)
     }
 }
 
+/* Worked by hand: 28 * 1,536 threads * 357 bytes = 15,353,856; a class without a GPU's name has its own number. */
+static void the_first_kernel_of_a_training_takes_memory_for_each_thread(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int64_t likely_bytes;
+    } gpus[] = {{"RTX 3060", 15353856}, {"RTX 4060", 13160448}, {"A100 40GB", 78962688}};
+    for (size_t i = 0; i < sizeof gpus / sizeof gpus[0]; i++) {
+        const struct gpu *gpu = gpu_of(gpus[i].name);
+        struct context_ranges found = context_ranges_find(gpu, target_of(gpu->target), plain_program(CONTEXT_TRAINING));
+        assert_int_equal(found.libraries.likely_bytes, gpus[i].likely_bytes);
+        assert_int_equal(found.libraries.low_bytes, 0);
+        assert_int_equal(found.libraries.high_bytes, 220 << 20);
+    }
+    const struct target *target = target_of("sm_80");
+    assert_int_equal(context_ranges_find(NULL, target, plain_program(CONTEXT_TRAINING)).libraries.likely_bytes,
+                     (int64_t)target->multiprocessor_count * target->multiprocessor_threads * 357);
+}
+
 static void every_figure_lies_in_its_range(void **state)
 {
     (void)state;
@@ -265,10 +285,15 @@ static void measured_processes_lie_in_the_range(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_context_is_two_kibibytes_a_thread), cmocka_unit_test(every_figure_lies_in_its_range),
-        cmocka_unit_test(every_gpu_and_class_has_ranges),      cmocka_unit_test(an_unknown_gpu_is_like_its_neighbours),
-        cmocka_unit_test(measured_processes_lie_in_the_range), cmocka_unit_test(probed_programs_lie_in_the_range),
-        cmocka_unit_test(modules_are_those_of_the_libraries),  cmocka_unit_test(modules_are_found_by_class_and_release),
+        cmocka_unit_test(a_context_is_two_kibibytes_a_thread),
+        cmocka_unit_test(the_first_kernel_of_a_training_takes_memory_for_each_thread),
+        cmocka_unit_test(every_figure_lies_in_its_range),
+        cmocka_unit_test(every_gpu_and_class_has_ranges),
+        cmocka_unit_test(an_unknown_gpu_is_like_its_neighbours),
+        cmocka_unit_test(measured_processes_lie_in_the_range),
+        cmocka_unit_test(probed_programs_lie_in_the_range),
+        cmocka_unit_test(modules_are_those_of_the_libraries),
+        cmocka_unit_test(modules_are_found_by_class_and_release),
     };
     return cmocka_run_group_tests_name("context table", tests, NULL, NULL);
 }
