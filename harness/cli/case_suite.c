@@ -13,7 +13,7 @@
 /* The characters that a value of a case may have: none of them means anything to YAML. */
 static bool is_plain(const char *value)
 {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-, ";
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-+=, ";
     return value[strspn(value, letters)] == '\0';
 }
 

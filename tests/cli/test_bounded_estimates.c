@@ -259,6 +259,12 @@ static void a_plan_of_a_model_multiplies_lists(void **state)
          "tiny-gpt2/load/bfloat16\ntiny-gpt2/infer/bfloat16/b1/s8\ntiny-gpt2/infer/bfloat16/b1/s16\n",
          "",
          0},
+        {{"plan", "tiny-gpt2", "--mode", "infer", "--release", "transformers=4.51,transformers=4.46+torch=2.4",
+          "--ids"},
+         "tiny-gpt2/infer/float32/b1/s128/transformers=4.51\n"
+         "tiny-gpt2/infer/float32/b1/s128/transformers=4.46+torch=2.4\n",
+         "",
+         0},
         {{"plan", "tiny-gpt2", "--mode", "infer", "--seq", "8,64k"},
          "",
          "assay: --seq: '64k' is not an integer; write 64000 or 65536\n",
