@@ -197,27 +197,21 @@ static struct byte_range context_range(const struct gpu *gpu, const struct targe
     return threads_range(least, target->multiprocessor_count, most, target->multiprocessor_threads);
 }
 
-/* What PyTorch's first kernel takes beside the context: local memory again, 357 bytes for each resident thread. An H100
- * takes 92 MiB there, 46 pages of 2 MiB for its 132 * 2,048 threads. By the same rule an A100 takes 75 MiB, where
- * trainings measured by others show 81 to 83, and an RTX 3060 15, where they show up to 18. */
-static int64_t first_kernel_bytes(const struct gpu *gpu, const struct target *target)
-{
-    bool known = gpu != NULL && gpu->multiprocessor_count > 0;
-    int64_t count = known ? gpu->multiprocessor_count : target->multiprocessor_count;
-    return count * target->multiprocessor_threads * FIRST_KERNEL_THREAD_BYTES;
-}
-
-/* What is loaded beside the context. A load alone runs no kernel, or a few. On Hopper
- * each handle of cuBLAS takes 66 MiB, and a training step has two (the autograd engine's thread has its own). On the
- * H100 82 programs of five trainers lie within 10 MiB of each other in inference, and within 20 in training. The most
- * is 128 MiB above what an H100 would show: the rows show 50, and another library may bring kernels like PyTorch's. */
-static struct byte_range libraries_range(const struct gpu *gpu, const struct target *target, enum context_use use)
+/* What is loaded beside the context. A load alone runs no kernel, or a few. PyTorch's first takes local memory
+ * again, 357 bytes for each resident thread: an H100 takes 92 MiB there, 46 pages of 2 MiB for its 132 * 2,048
+ * threads. By the same rule an A100 takes 75 MiB, where trainings measured by others show 81 to 83, and an RTX
+ * 3060 15, where they show up to 18. On Hopper each handle of cuBLAS takes 66 MiB, and a training step has two
+ * (the autograd engine's thread has its own). On the H100 82 programs of five trainers lie within 10 MiB of each
+ * other in inference, and within 20 in training. The most is 128 MiB above what an H100 would show: the rows show
+ * 50, and another library may bring kernels like PyTorch's. */
+static struct byte_range libraries_range(struct byte_range context, const struct target *target, enum context_use use)
 {
     static const int other_mib[][3] = {[CONTEXT_LOAD] = {0, 0, 128}, [CONTEXT_INFERENCE] = {0, 80, 208}};
     static const int hopper_mib[][3] = {
         [CONTEXT_LOAD] = {0, 0, 128}, [CONTEXT_INFERENCE] = {150, 166, 294}, [CONTEXT_TRAINING] = {214, 240, 368}};
     if (use == CONTEXT_TRAINING && target->capability != 90) {
-        return (struct byte_range){0, first_kernel_bytes(gpu, target), MIB(TRAINING_MOST_MIB)};
+        int64_t threads = context.likely_bytes / THREAD_BYTES;
+        return (struct byte_range){0, threads * FIRST_KERNEL_THREAD_BYTES, MIB(TRAINING_MOST_MIB)};
     }
     const int *row = target->capability == 90 ? hopper_mib[use] : other_mib[use];
     return (struct byte_range){MIB(row[0]), MIB(row[1]), MIB(row[2])};
@@ -257,9 +251,8 @@ struct context_ranges context_ranges_find(const struct gpu *gpu, const struct ta
     if (target->capability == 0) {
         return (struct context_ranges){0};
     }
-    struct context_ranges ranges = {.driver = driver_range(gpu),
-                                    .context = context_range(gpu, target),
-                                    .libraries = libraries_range(gpu, target, program->use)};
+    struct context_ranges ranges = {.driver = driver_range(gpu), .context = context_range(gpu, target)};
+    ranges.libraries = libraries_range(ranges.context, target, program->use);
     if (program->is_eager) {
         modules_add(target, program, &ranges);
     }
