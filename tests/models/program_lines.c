@@ -13,17 +13,6 @@
 #include "harness/case/share.h"
 #include "tests/models/shadow_lines.h"
 
-static const struct {
-    const char *shadow, *model;
-} models[] = {
-    {"llama-3.2-1b", "meta-llama/Llama-3.2-1B"},
-    {"qwen2.5-0.5b", "Qwen/Qwen2.5-0.5B"},
-    {"resnet50", "timm/resnet50.a1_in1k"},
-    {"tiny/gpt2", "peers/pytorch/tiny/gpt2/config.json"},
-    {"tiny/bert", "peers/pytorch/tiny/bert/config.json"},
-    {"tiny/llama-gqa", "peers/pytorch/tiny/llama-gqa/config.json"},
-};
-
 /* What the case says of the loop, in the words of torch. */
 static const struct {
     const char *theirs, *ours;
@@ -40,17 +29,6 @@ static const char *word_of(const char *theirs)
         }
     }
     return theirs;
-}
-
-const char *program_line_model(const struct json *line)
-{
-    const char *shadow = shadow_text(line, "model");
-    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
-        if (strcmp(models[i].shadow, shadow) == 0) {
-            return models[i].model;
-        }
-    }
-    return shadow;
 }
 
 static void said_take(const struct json *line, const char *key, struct workload *workload)

@@ -5,9 +5,6 @@
 #include "harness/base/json.h"
 #include "harness/case/workload.h"
 
-/* The model of a line, as commands take it. */
-const char *program_line_model(const struct json *line);
-
 /* The case of a line: its program's habits, and what the line says besides. Fails the test if the program is none of
  * ours or a word is unknown. */
 struct workload program_line_workload(const struct json *line);

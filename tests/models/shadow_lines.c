@@ -45,6 +45,31 @@ const char *shadow_text(const struct json *line, const char *key)
     return json_string_or(json_get(line, key), "");
 }
 
+static const struct {
+    const char *shadow, *model;
+} models[] = {
+    {"llama-3.2-1b", "meta-llama/Llama-3.2-1B"},
+    {"qwen2.5-0.5b", "Qwen/Qwen2.5-0.5B"},
+    {"resnet50", "timm/resnet50.a1_in1k"},
+    {"vit-base", "google/vit-base-patch16-224"},
+    {"tiny/gpt2", "peers/pytorch/tiny/gpt2/config.json"},
+    {"tiny/gpt2-dropout", "peers/pytorch/tiny/gpt2-dropout/config.json"},
+    {"tiny/bert", "peers/pytorch/tiny/bert/config.json"},
+    {"tiny/bert-dropout", "peers/pytorch/tiny/bert-dropout/config.json"},
+    {"tiny/llama-gqa", "peers/pytorch/tiny/llama-gqa/config.json"},
+};
+
+const char *shadow_model(const struct json *line)
+{
+    const char *shadow = shadow_text(line, "model");
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
+        if (strcmp(models[i].shadow, shadow) == 0) {
+            return models[i].model;
+        }
+    }
+    return shadow;
+}
+
 static enum status_code field_set(struct workload *workload, const char *key, const struct json *value,
                                   struct status *error)
 {

@@ -19,6 +19,9 @@ void stage_figures_take(const struct tape_view *view, struct stage_figures *figu
 /* "" where the line has no such text. */
 const char *shadow_text(const struct json *line, const char *key);
 
+/* The model of a line by the name that assay finds it by; the line's own name if both call it the same. */
+const char *shadow_model(const struct json *line);
+
 /* The workload that a line says; fields that it leaves out, or that are null, have the default of its mode. seq is 0
  * for images. STATUS_INVALID where a field has no such value. */
 enum status_code shadow_workload_read(const struct json *line, struct workload *workload, struct status *error);

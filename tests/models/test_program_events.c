@@ -92,7 +92,7 @@ static void ours_read(const struct json *line)
 {
     struct modelled modelled = {0};
     struct workload workload = program_line_workload(line);
-    modelled_require(&modelled, program_line_model(line), &workload, "sm_90");
+    modelled_require(&modelled, shadow_model(line), &workload, "sm_90");
     struct tape_view view = tape_view(modelled.tape);
     sequence_of_step(&view, 1, &ours);
     modelled_close(&modelled);

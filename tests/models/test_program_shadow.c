@@ -74,7 +74,7 @@ static bool line_check(const struct json *line)
     struct stage_figures figures;
     struct workload workload = program_line_workload(line);
     int64_t slack_bytes = SCALAR_BYTES + BATCH_TENSORS * 8 * workload.batch * workload.seq;
-    modelled_require(&modelled, program_line_model(line), &workload, "sm_90");
+    modelled_require(&modelled, shadow_model(line), &workload, "sm_90");
     struct tape_view view = tape_view(modelled.tape);
     stage_figures_take(&view, &figures);
     for (int stage = STAGE_FORWARD; stage <= STAGE_STEP; stage++) {

@@ -53,7 +53,7 @@ static bool line_check(const struct json *line)
     struct workload workload = program_line_workload(line);
     workload.tf32_convolutions = workload.seq == 0 && workload.precision == PRECISION_FLOAT32;
     struct modelled modelled = {0};
-    modelled_require(&modelled, program_line_model(line), &workload, "sm_90");
+    modelled_require(&modelled, shadow_model(line), &workload, "sm_90");
     struct tape_view view = tape_view(modelled.tape);
     struct replay_result result = replay_on(&view, "meta");
     const int64_t ours[LEVELS] = {result.requested_bytes_peak, result.allocated_bytes_peak, result.reserved_bytes_peak};

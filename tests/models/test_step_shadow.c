@@ -29,29 +29,6 @@ enum { SLACK_BYTES = 64 };
 /* torch's smoothed loss masks rows that do not count; ours makes targets of them too, 8 bytes each, while it looks. */
 enum { SMOOTHED_ROW_BYTES = 8 };
 
-static const struct {
-    const char *shadow, *model;
-} models[] = {
-    {"llama-3.2-1b", "meta-llama/Llama-3.2-1B"},
-    {"qwen2.5-0.5b", "Qwen/Qwen2.5-0.5B"},
-    {"resnet50", "timm/resnet50.a1_in1k"},
-    {"vit-base", "google/vit-base-patch16-224"},
-    {"tiny/gpt2-dropout", "peers/pytorch/tiny/gpt2-dropout/config.json"},
-    {"tiny/bert-dropout", "peers/pytorch/tiny/bert-dropout/config.json"},
-    {"tiny/llama-gqa", "peers/pytorch/tiny/llama-gqa/config.json"},
-};
-
-static const char *model_of(const struct json *line)
-{
-    const char *shadow = shadow_text(line, "model");
-    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
-        if (strcmp(models[i].shadow, shadow) == 0) {
-            return models[i].model;
-        }
-    }
-    return shadow;
-}
-
 /* Of two micro-batches the second, as the tape's figures are. */
 static const char *stage_words(const struct json *line, enum stage stage)
 {
@@ -124,7 +101,7 @@ static bool line_check(const struct json *line)
     }
     struct modelled modelled = {0};
     struct workload workload = shadow_workload(line);
-    modelled_require(&modelled, model_of(line), &workload, "sm_90");
+    modelled_require(&modelled, shadow_model(line), &workload, "sm_90");
     struct tape_view view = tape_view(modelled.tape);
     stages_compare(line, &view);
     events_compare(line, &view, workload_is_autocast(&workload));
