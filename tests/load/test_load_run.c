@@ -14,6 +14,7 @@
 #include "harness/kernels/convert.h"
 #include "harness/load/element_cast.h"
 #include "tests/load/load_fixture.h"
+#include "tests/support/sanitized.h"
 
 #define GPU(number)                                                                                                    \
     {                                                                                                                  \
@@ -236,9 +237,9 @@ static void host_peak_is_the_larger_part(void **state)
     enum { VOCAB = 163840, SLACK_BYTES = 2 << 20 };
     struct files_request files = {.stored = "F32", .names = whole, .shard_count = 1, .format = "pt"};
     (void)state;
-#if defined(__SANITIZE_ADDRESS__)
-    skip(); /* the sanitizer's own memory counts as the process's */
-#endif
+    if (IS_SANITIZED) {
+        skip(); /* the sanitizer's own memory counts as the process's */
+    }
     fixture_open(&fixture, "tiny-llama", VOCAB, &files);
     fixture_plan(&fixture, &map, NULL, specs);
     struct device *host = fixture.devices[0];

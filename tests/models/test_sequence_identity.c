@@ -8,18 +8,20 @@
 #include <cmocka.h>
 
 #include "tests/models/sequence_cases.h"
+#include "tests/support/sanitized.h"
 
 static struct sequence_case cases[SEQUENCE_CASES_MAXIMUM];
 
 static void the_host_is_asked_for_what_was_predicted(void **state)
 {
+    enum { STEP = IS_SANITIZED ? 3 : 1 }; /* neighbours differ in a single field */
     (void)state;
     int count = sequence_cases_make(cases);
     assert_true(count > 250);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i += STEP) {
         sequence_case_check(&cases[i], "host", "sm_75");
     }
-    print_message("%d cases\n", count);
+    print_message("one in %d of %d cases\n", STEP, count);
 }
 
 int main(void)

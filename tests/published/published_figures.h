@@ -16,8 +16,11 @@ enum published_change published_change(int64_t measured, int64_t stood, int64_t 
 /* The lines of a file, each a document; the caller releases the array. Fails the test where one is none. */
 struct json *published_lines(const char *path);
 
-/* The plans of all suites that the figures name, by the name of the suite; the caller releases them. Fails the test
- * where a plan does. */
+/* Whether a figure is asked again: if a prediction of it stands; with the sanitizers, of training alone. */
+bool published_is_asked(const struct json *figure);
+
+/* The plans of all suites that the figures which are asked again name, by the name of the suite; the caller releases
+ * them. Fails the test where a plan does. */
 struct json *published_plans(const struct json *figures);
 
 /* What the plan of its suite predicts for a figure now. Fails the test where the plan lacks the case or the figure. */
