@@ -143,8 +143,10 @@ def ranges_lines(figures):
         for title, part in ((name, members), ("of these, with versions stated", stated)):
             if part and (part is members or len(stated) < len(members)):
                 sides = [(f["measured_bytes"] > f["high_bytes"]) - (f["measured_bytes"] < f["low_bytes"]) for r, f in part]
-                rows.append([title, str(len(part)), *(f"{sides.count(side) / len(part) * 100:.0f} %" for side in (0, 1, -1))])
-    return table(["bytes", "figures", "within the range", "above", "below"], rows)
+                over = [f["high_bytes"] / f["measured_bytes"] - 1 for r, f in part]
+                rows.append([title, str(len(part)), *(f"{sides.count(side) / len(part) * 100:.0f} %" for side in (0, 1, -1)),
+                             percent(median(over), True), percent(percentile(over, 0.9), True)])
+    return table(["bytes", "figures", "within the range", "above", "below", "upper end: median", "p90"], rows)
 
 
 def sources_lines(figures, qualities):
@@ -245,6 +247,8 @@ def page_text(figures):
         *goals_lines(figures),
         "",
         "What libraries and context take is predicted as a range. Of the measured figures of quality A and B lie",
+        "within it, above it (more was taken than the upper end says) and below it; beside it, by how much the upper end is",
+        "more than what was measured, which is the price of a figure that is not too low:",
         "",
         *ranges_lines(figures),
         "",
