@@ -235,19 +235,25 @@ static bool words_have(const char *words, const char *word)
     return false;
 }
 
-bool release_has(const struct workload *workload, const char *model_type, enum release_habit habit)
+struct release_habits release_habits_of(const struct workload *workload, const char *model_type)
 {
+    struct release_habits habits = {{false}};
     if (workload->release == NULL) {
-        return false;
+        return habits;
     }
     const struct release_numbers numbers = release_numbers_of(workload->release);
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
         const struct release_change *change = &changes[i];
         int number = numbers.of[change->library];
-        bool meant = change->habit == habit && number >= change->since && number < change->until;
-        if (meant && (change->model_types == NULL || words_have(change->model_types, model_type))) {
-            return true;
+        bool is_in_force = number >= change->since && number < change->until;
+        if (is_in_force && (change->model_types == NULL || words_have(change->model_types, model_type))) {
+            habits.has[change->habit] = true;
         }
     }
-    return false;
+    return habits;
+}
+
+bool release_has(const struct workload *workload, const char *model_type, enum release_habit habit)
+{
+    return release_habits_of(workload, model_type).has[habit];
 }

@@ -79,4 +79,10 @@ enum status_code release_text_check(const char *text, struct status *error);
 /* Whether the releases of the case do so with this model type. */
 bool release_has(const struct workload *workload, const char *model_type, enum release_habit habit);
 
+/* All answers of release_has for a case and a model type, for who asks at every layer of every token. */
+struct release_habits {
+    bool has[RELEASE_HABIT_COUNT];
+};
+struct release_habits release_habits_of(const struct workload *workload, const char *model_type);
+
 #endif

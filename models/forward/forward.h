@@ -32,6 +32,7 @@ struct forward {
     const struct config *config;
     const struct skeleton *skeleton;
     const struct workload *workload;
+    struct release_habits habits; /* of the workload's release with this model */
     struct value **values; /* one for each tensor of the skeleton; tied ones are the same value; NULL: quantised */
     const struct placement *placement; /* where they lie and modules run; NULL: all in one place */
     struct value **brought;            /* placed: by tensor, what a visited module brought, else NULL */
@@ -56,7 +57,7 @@ struct forward {
 /* Whether the release that the case follows has the habit, with this model. */
 static inline bool forward_has(const struct forward *forward, enum release_habit habit)
 {
-    return release_has(forward->workload, forward->config->model_type, habit);
+    return forward->habits.has[habit];
 }
 
 /* tape_leaf_begin, noted. */

@@ -428,7 +428,10 @@ enum status_code workload_tape_planned(const struct config *config, const struct
                                        const struct workload *workload, const struct target *target,
                                        const struct training_plan *plan, struct tape **tape, struct status *error)
 {
-    struct forward form = {.config = config, .skeleton = skeleton, .workload = workload};
+    struct forward form = {.config = config,
+                           .skeleton = skeleton,
+                           .workload = workload,
+                           .habits = release_habits_of(workload, config->model_type)};
     if (workload->place != NULL) {
         return status_set(error, STATUS_INVALID, "place: %s: this tape has one place; leave place out",
                           workload->place);
@@ -463,7 +466,11 @@ enum status_code workload_tape_placed(const struct config *config, const struct 
                                       const struct placement *placement, struct tape **tape, struct status *error)
 {
     struct training_plan plan = training_plan_default();
-    struct forward form = {.config = config, .skeleton = skeleton, .workload = workload, .placement = placement};
+    struct forward form = {.config = config,
+                           .skeleton = skeleton,
+                           .workload = workload,
+                           .habits = release_habits_of(workload, config->model_type),
+                           .placement = placement};
     enum status_code code = placed_check(config, workload, error);
     return code == STATUS_OK ? tape_build(&form, target, &plan, tape, error) : code;
 }
