@@ -221,13 +221,13 @@
     /* Inputs of a layer that share a scale; 0: all of them, which configurations write as -1. */                      \
     X(GROUP_SIZE, group_size, COUNT, UNUSUAL, 128, IN_ALL, workload_is_packed(workload), "group%", HAS_OPTION,         \
       "group-size", "N", "inputs that share a scale; 0: all of them (gptq, awq; default: 128)",                        \
-      .remedy = "write --quantize gptq or awq")                                                                        \
+      .remedy = "write --precision int4 and --quantize gptq")                                                                        \
     X(ACT_ORDER, act_order, SWITCH, UNUSUAL, false, IN_ALL, workload->quantize == QUANTIZE_GPTQ, "act-order",          \
       HAS_OPTION, "act-order", NULL, "inputs were quantised by activation: desc_act (gptq)",                           \
-      .remedy = "write --quantize gptq")                                                                               \
+      .remedy = "write --precision int4 and --quantize gptq")                                                                               \
     X(QUANTIZED_KERNEL, quantized_kernel, NAME, UNUSUAL, QUANTIZED_KERNEL_AUTO, IN_ALL, workload_is_packed(workload),  \
       "kernel-%", HAS_OPTION, "quantized-kernel", "K",                                                                 \
-      "auto (default); exllama, exllamav2, cuda-old; awq: gemm, gemv", .remedy = "write --quantize gptq or awq")       \
+      "auto (default); exllama, exllamav2, cuda-old; awq: gemm, gemv", .remedy = "write --precision int4 and --quantize gptq")       \
     X(BATCH, batch, COUNT, NULLABLE, 1, IN_PASS, true, "b%", HAS_OPTION, "batch", "N", "samples at once (default: 1)", \
       .lowest = 1, .is_always_spelled = true, .is_length = true)                                                       \
     /* 0 for images: the configuration gives their size. */                                                            \

@@ -92,7 +92,8 @@ static const struct program_row rows[] = {
             .what = "TRL's SFTTrainer, releases 0.22 to 1.2; from 1.7 on its loss comes in chunks",
             .modes = IN_TRAIN,
             .settings =
-                {DEFAULTS(FIELD_OPTIMIZER, "adamw-fused",
+                {SCALES_LOSS,
+                 DEFAULTS(FIELD_OPTIMIZER, "adamw-fused",
                           "transformers 5.23, training_args.py: optim = adamw_torch_fused"),
                  DEFAULTS(FIELD_CHECKPOINTING, "true",
                           "trl 1.0, trainer/base_config.py: gradient_checkpointing = True"),
@@ -198,6 +199,16 @@ void program_take_back(struct workload *workload, uint64_t fields_said)
     }
 }
 
+bool program_fixes(enum program program, enum case_field field)
+{
+    const struct program_setting *settings = rows[program].settings;
+    bool fixes = false;
+    for (int i = 0; i < PROGRAM_SETTINGS_MAXIMUM && settings[i].value != NULL; i++) {
+        fixes = fixes || (settings[i].field == field && settings[i].is_fixed);
+    }
+    return fixes;
+}
+
 bool program_is_habit(enum case_field field)
 {
     for (int program = 0; program < PROGRAM_COUNT; program++) {
@@ -231,6 +242,10 @@ static enum status_code setting_check(const struct workload *workload, const str
 enum status_code program_check(const struct workload *workload, struct status *error)
 {
     const struct program_row *row = &rows[workload->program];
+    /* What a program fixes of a field that says nothing here, such as the cache of autocast in float32, binds nobody.
+     * Which model it is, is not known yet. */
+    const struct case_traits any_text = {.has_attention = true, .writes_text = true};
+    uint64_t fields_said = workload_fields_said(workload, any_text);
     enum status_code code = STATUS_OK;
     if ((row->modes >> workload->mode & 1U) == 0) {
         return status_set(error, STATUS_INVALID, "%s: this program only trains; leave it out, or write %s",
@@ -248,7 +263,7 @@ enum status_code program_check(const struct workload *workload, struct status *e
             workload_name_words(error, FIELD_PROGRAM, "accelerate").text);
     }
     for (int i = 0; i < PROGRAM_SETTINGS_MAXIMUM && row->settings[i].value != NULL && code == STATUS_OK; i++) {
-        if (row->settings[i].is_fixed && mode_has(workload, row->settings[i].field)) {
+        if (row->settings[i].is_fixed && (fields_said >> row->settings[i].field & 1U) != 0) {
             code = setting_check(workload, &row->settings[i], error);
         }
     }

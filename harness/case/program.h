@@ -11,7 +11,7 @@
 #include "harness/base/text.h"
 #include "harness/case/workload.h"
 
-enum { PROGRAM_SETTINGS_MAXIMUM = 10 };
+enum { PROGRAM_SETTINGS_MAXIMUM = 12 };
 
 struct program_setting {
     const char *value; /* as a suite spells it; NULL: there is no such setting */
@@ -42,6 +42,9 @@ enum status_code program_check(const struct workload *workload, struct status *e
 
 /* Whether a program says something about this field in its row: whether it is a habit. */
 bool program_is_habit(enum case_field field);
+
+/* Whether the program itself has one value of this field and no other. */
+bool program_fixes(enum program program, enum case_field field);
 
 /* A line that names the program of a case and its habits: "program plain-loop: use_cache true, outputs kept".
  * Nothing for a mode that has no program. */

@@ -185,9 +185,9 @@ static enum status_code part_check(const struct part *part, struct status *error
 {
     if (part->library == LIBRARY_COUNT) {
         return status_set(error, STATUS_INVALID,
-                          "release: '%.*s' names no library that is known; write transformers=4.46, torch=2.1 or "
+                          "%s: '%.*s' names no library that is known; write transformers=4.46, torch=2.1 or "
                           "transformers=4.46+torch=2.1",
-                          (int)part->length, part->text);
+                          workload_key_words(error, FIELD_RELEASE).text, (int)part->length, part->text);
     }
     const struct library *library = &libraries[part->library];
     int number = number_of(part->release, part->release_length);
@@ -198,10 +198,10 @@ static enum status_code part_check(const struct part *part, struct status *error
     return why == NULL
                ? STATUS_OK
                : status_set(error, STATUS_INVALID,
-                            "release: '%.*s' of %s %s; write one from %d.%d to %d.%d, or leave it out for %d.%d",
-                            (int)part->release_length, part->release, library->name, why, library->first / 1000,
-                            library->first % 1000, library->last / 1000, library->last % 1000, library->last / 1000,
-                            library->last % 1000);
+                            "%s: '%.*s' of %s %s; write one from %d.%d to %d.%d, or leave it out for %d.%d",
+                            workload_key_words(error, FIELD_RELEASE).text, (int)part->release_length, part->release,
+                            library->name, why, library->first / 1000, library->first % 1000, library->last / 1000,
+                            library->last % 1000, library->last / 1000, library->last % 1000);
 }
 
 enum status_code release_text_check(const char *text, struct status *error)
@@ -214,8 +214,8 @@ enum status_code release_text_check(const char *text, struct status *error)
         code = part_check(&part, error);
         if (code == STATUS_OK && part.library <= before) {
             code = status_set(error, STATUS_INVALID,
-                              "release: %s names a library twice, or torch first; write transformers=4.46+torch=2.1",
-                              text);
+                              "%s: %s names a library twice, or torch first; write transformers=4.46+torch=2.1",
+                              workload_key_words(error, FIELD_RELEASE).text, text);
         }
         before = part.library;
     } while (code == STATUS_OK && *at != '\0');

@@ -110,6 +110,24 @@ struct workload workload_default(enum mode mode)
     };
 }
 
+void workload_remedy_append(const struct status *error, enum case_field field, struct text *text)
+{
+    const char *remedy = case_field_row(field)->remedy;
+    bool in_key = false;
+    for (; remedy != NULL && *remedy != '\0'; remedy++) {
+        if (is_option(error)) {
+            text_append_bytes(text, remedy, 1);
+        } else if (remedy[0] == '-' && remedy[1] == '-') { /* "--group-size 64" is "group_size: 64" in a suite */
+            in_key = true;
+            remedy++;
+        } else {
+            text_append(text, in_key && *remedy == ' ' ? ":" : "");
+            in_key = in_key && *remedy != ' ';
+            text_append_bytes(text, in_key && *remedy == '-' ? "_" : remedy, 1);
+        }
+    }
+}
+
 /* The largest count: beyond any machine, and products of three stay in 63 bits. */
 enum { COUNT_MAXIMUM = 1 << 20 };
 
@@ -292,19 +310,19 @@ static enum status_code modes_check(const struct workload *workload, struct stat
 static enum status_code cache_check(const struct workload *workload, struct status *error)
 {
     bool quantized = workload->cache_dtype != CACHE_DTYPE_AUTO;
-    const char *dtype = cache_dtype_name(workload->cache_dtype);
+    const struct workload_words dtype =
+        workload_name_words(error, FIELD_CACHE_DTYPE, cache_dtype_name(workload->cache_dtype));
     if (quantized && workload->cache == CACHE_STATIC) {
-        return status_set(error, STATUS_INVALID,
-                          "cache_dtype %s: a static cache has the dtype of its keys; write %s, or %s", dtype,
-                          workload_value_words(error, FIELD_CACHE, "dynamic").text,
+        return status_set(error, STATUS_INVALID, "%s: a static cache has the dtype of its keys; write %s, or %s",
+                          dtype.text, workload_value_words(error, FIELD_CACHE, "dynamic").text,
                           workload_value_words(error, FIELD_CACHE_DTYPE, "auto").text);
     }
     bool amp = workload->precision == PRECISION_AMP_FLOAT16 || workload->precision == PRECISION_AMP_BFLOAT16;
     if (quantized && amp) {
         return status_set(error, STATUS_INVALID,
-                          "cache_dtype %s: autocast gives keys and values two dtypes, which is not modelled for a "
+                          "%s: autocast gives keys and values two dtypes, which is not modelled for a "
                           "quantised cache; write %s, or %s",
-                          dtype, workload_name_words(error, FIELD_PRECISION, "bfloat16").text,
+                          dtype.text, workload_name_words(error, FIELD_PRECISION, "bfloat16").text,
                           workload_value_words(error, FIELD_CACHE_DTYPE, "auto").text);
     }
     return STATUS_OK;
@@ -313,18 +331,26 @@ static enum status_code cache_check(const struct workload *workload, struct stat
 /* A gradient that goes as soon as its parameter has stepped is neither added to, clipped, nor unscaled. */
 static enum status_code hook_check(const struct workload *workload, struct status *error)
 {
-    const char *what = workload->accumulate > 1                ? "to be added to"
-                       : workload->clip_grad != CLIP_GRAD_NONE ? "for the norm of all that clips them"
-                       : workload_is_scaled(workload)          ? "for the gradient scaler to look at"
-                                                               : NULL;
-    if (!workload->optimizer_in_backward || what == NULL) {
-        return STATUS_OK;
+    const struct {
+        bool is_wanted;
+        const char *what;
+        enum case_field field;
+        const char *without;
+    } uses[] = {
+        {workload->accumulate > 1, "to be added to", FIELD_ACCUMULATE, "1"},
+        {workload->clip_grad != CLIP_GRAD_NONE, "for the norm of all that clips them", FIELD_CLIP_GRAD, "none"},
+        {workload_is_scaled(workload), "for the gradient scaler to look at", FIELD_GRAD_SCALER, "none"},
+    };
+    for (size_t i = 0; workload->optimizer_in_backward && i < sizeof uses / sizeof uses[0]; i++) {
+        if (uses[i].is_wanted) {
+            return status_set(error, STATUS_INVALID,
+                              "%s: gradients go as soon as their parameters have stepped and are not there %s; write "
+                              "false, or %s",
+                              workload_key_words(error, FIELD_OPTIMIZER_IN_BACKWARD).text, uses[i].what,
+                              workload_value_words(error, uses[i].field, uses[i].without).text);
+        }
     }
-    return status_set(error, STATUS_INVALID,
-                      "%s: gradients go as soon as their parameters have stepped and are not there %s; write false, or "
-                      "leave out accumulate and clip_grad, and in amp-float16 write %s",
-                      workload_key_words(error, FIELD_OPTIMIZER_IN_BACKWARD).text, what,
-                      workload_value_words(error, FIELD_GRAD_SCALER, "none").text);
+    return STATUS_OK;
 }
 
 /* A copy of a model is one of all its tensors, in the order of their modules. */
@@ -344,7 +370,8 @@ static enum status_code average_check(const struct workload *workload, struct st
 static enum status_code packed_check(const struct workload *workload, struct status *error)
 {
     enum quantized_kernel kernel = workload->quantized_kernel;
-    const char *name = quantize_name(workload->quantize);
+    const struct workload_words quantize =
+        workload_name_words(error, FIELD_QUANTIZE, quantize_name(workload->quantize));
     bool awq = workload->quantize == QUANTIZE_AWQ, eight = workload->precision == PRECISION_INT8;
     bool any = kernel == QUANTIZED_KERNEL_AUTO;
     bool of_awq = kernel == QUANTIZED_KERNEL_GEMM || kernel == QUANTIZED_KERNEL_GEMV;
@@ -353,18 +380,18 @@ static enum status_code packed_check(const struct workload *workload, struct sta
         return STATUS_OK;
     }
     if (workload->precision == PRECISION_FP8 || (awq && eight)) {
-        return status_set(error, STATUS_INVALID, "quantize %s: its weights have %s; write %s", name,
+        return status_set(error, STATUS_INVALID, "%s: its weights have %s; write %s", quantize.text,
                           awq ? "4 bits" : "4 or 8 bits", workload_name_words(error, FIELD_PRECISION, "int4").text);
     }
     if (workload->mode == MODE_TRAIN) {
-        return status_set(error, STATUS_INVALID,
-                          "quantize %s: training beside packed weights is not modelled; write %s, or %s", name,
-                          workload_name_words(error, FIELD_MODE, "infer").text,
+        return status_set(error, STATUS_INVALID, "%s: training beside packed weights is not modelled; write %s, or %s",
+                          quantize.text, workload_name_words(error, FIELD_MODE, "infer").text,
                           workload_value_words(error, FIELD_QUANTIZE, "linear").text);
     }
     if (!any && (of_awq != awq || (of_four && eight))) {
-        return status_set(error, STATUS_INVALID, "quantized_kernel %s: it does not read the %d bits of %s; write %s",
-                          quantized_kernel_name(kernel), eight ? 8 : 4, name,
+        return status_set(error, STATUS_INVALID, "%s: it does not read the %d bits of %s; write %s",
+                          workload_name_words(error, FIELD_QUANTIZED_KERNEL, quantized_kernel_name(kernel)).text,
+                          eight ? 8 : 4, quantize_name(workload->quantize),
                           awq     ? "gemm or gemv"
                           : eight ? "cuda-old"
                                   : "exllama, exllamav2 or cuda-old");
@@ -400,7 +427,8 @@ static enum status_code result_check(const struct workload *workload, struct sta
 {
     bool trains = workload->mode == MODE_TRAIN;
     if (trains && workload->head == HEAD_BARE) {
-        return status_set(error, STATUS_INVALID, "head bare: training needs a loss; write %s",
+        return status_set(error, STATUS_INVALID, "%s: training needs a loss; write %s",
+                          workload_name_words(error, FIELD_HEAD, "bare").text,
                           workload_name_words(error, FIELD_HEAD, "lm").text);
     }
     if (workload->padding && workload->mode == MODE_GENERATE) {
@@ -408,7 +436,8 @@ static enum status_code result_check(const struct workload *workload, struct sta
                           workload_key_words(error, FIELD_PADDING).text);
     }
     if (workload->mode == MODE_GENERATE && workload->head == HEAD_BARE) {
-        return status_set(error, STATUS_INVALID, "head bare: a token is chosen by the head; write %s",
+        return status_set(error, STATUS_INVALID, "%s: a token is chosen by the head; write %s",
+                          workload_name_words(error, FIELD_HEAD, "bare").text,
                           workload_name_words(error, FIELD_HEAD, "lm").text);
     }
     if (trains && workload->label_smoothing != LABEL_SMOOTHING_NONE && workload->loss == LOSS_FUSED) {
@@ -420,7 +449,8 @@ static enum status_code result_check(const struct workload *workload, struct sta
             workload_name_words(error, FIELD_LOSS, "composed").text);
     }
     if (trains && workload->logits == LOGITS_LAST) {
-        return status_set(error, STATUS_INVALID, "logits last: the loss of training is taken over all; write all");
+        return status_set(error, STATUS_INVALID, "%s: the loss of training is taken over all; write all",
+                          workload_name_words(error, FIELD_LOGITS, "last").text);
     }
     if (workload->metrics != METRICS_NONE && workload->loss == LOSS_FUSED) {
         return status_set(error, STATUS_INVALID,
@@ -443,8 +473,9 @@ enum status_code workload_check(const struct workload *workload, struct status *
     if (trains && workload->precision >= PRECISION_INT8 && workload->lora_rank == 0) {
         return status_set(
             error, STATUS_INVALID,
-            "precision %s: quantised weights are not trained; train adapters beside them with %s, or write bfloat16",
-            precision_name(workload->precision), workload_value_words(error, FIELD_LORA_RANK, "8").text);
+            "%s: quantised weights are not trained; train adapters beside them with %s, or write bfloat16",
+            workload_name_words(error, FIELD_PRECISION, precision_name(workload->precision)).text,
+            workload_value_words(error, FIELD_LORA_RANK, "8").text);
     }
     if (trains && workload->optimizer == OPTIMIZER_NONE) {
         return status_set(error, STATUS_INVALID, "mode train needs an optimizer; write one, for example adamw-fused");

@@ -59,6 +59,10 @@ struct workload_words workload_value_words(const struct status *error, enum case
 /* The same in the middle of a sentence: "mode train", "--mode train". */
 struct workload_words workload_name_words(const struct status *error, enum case_field field, const char *name);
 
+/* Appends what would make a field say something, with keys as their reader writes them; nothing if nothing simple
+ * would. */
+void workload_remedy_append(const struct status *error, enum case_field field, struct text *text);
+
 /* A value of one field: of a text the text, borrowed, and 1; else as workload_field_value has it. */
 struct case_value {
     int64_t number;

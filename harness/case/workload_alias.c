@@ -82,6 +82,12 @@ static const struct {
     {FIELD_OPTIMIZER, "momentum", "sgd-momentum"},
     {FIELD_LOSS, "liger", "fused"},
     {FIELD_LORA_TARGETS, "all-linear", "linear"},
+    {FIELD_CLIP_GRAD, "false", "none"},
+    {FIELD_GRAD_SCALER, "true", "torch"}, /* a program has one, or none */
+    {FIELD_GRAD_SCALER, "gradscaler", "torch"},
+    {FIELD_GRAD_SCALER, "false", "none"},
+    {FIELD_AUTOCAST_CACHE, "true", "enabled"}, /* as torch.autocast(cache_enabled=...) is written */
+    {FIELD_AUTOCAST_CACHE, "false", "disabled"},
     {FIELD_PROGRAM, "trainer", "hf-trainer"},
     {FIELD_PROGRAM, "transformers-trainer", "hf-trainer"},
     {FIELD_PROGRAM, "pytorch-lightning", "lightning"},
@@ -107,7 +113,11 @@ static const struct {
 #define AVERAGING   "its averages are not modelled; adamw-fused has two states of each parameter"
 #define THREE       "its third state is not modelled; adamw-fused has two of each parameter"
 #define CODED       "its states in 8 bits are not modelled; adam-8bit has those of Adam"
+#define TRAINERS    "it is not modelled; it runs transformers' Trainer, so that hf-trainer is the closest"
 #define COMPENSATES "the types of its states are not modelled; adamw-fused has them in that of the weights"
+
+/* In place of a word: digits, as of an argument that is a number in PyTorch. */
+#define ANY_NUMBER "#"
 
 /* Words that people know and that name no one value: what they mean is not modelled, or may be two. */
 static const struct {
@@ -119,6 +129,8 @@ static const struct {
      "its models and its loss in chunks are not modelled; lean-loop is the closest, 5 to 17 % too high in bfloat16"},
     {FIELD_PROGRAM, "litgpt",
      "its models and its loss in chunks are not modelled; lean-loop is the closest, -9 to 7 % off in bfloat16"},
+    {FIELD_PROGRAM, "axolotl", TRAINERS},
+    {FIELD_PROGRAM, "llama-factory", TRAINERS},
     {FIELD_PRECISION, "amp", "it may be two precisions; write amp-float16 or amp-bfloat16"},
     {FIELD_PRECISION, "autocast", "it may be two precisions; write amp-float16 or amp-bfloat16"},
     {FIELD_PRECISION, "mixed", "it may be two precisions; write amp-float16 or amp-bfloat16"},
@@ -162,6 +174,11 @@ static const struct {
     {FIELD_OPTIMIZER, "schedule-free-adamw", AVERAGING},
     {FIELD_OPTIMIZER, "schedule-free-sgd", AVERAGING},
     {FIELD_OPTIMIZER, "stable-adamw", CLIPS},
+    {FIELD_CLIP_GRAD, ANY_NUMBER, "no size depends on the norm; write foreach, the form that a GPU takes, or single"},
+    {FIELD_CLIP_GRAD, "true", "it has two forms; write foreach, which a GPU takes by itself, or single"},
+    {FIELD_LABEL_SMOOTHING, ANY_NUMBER,
+     "no size depends on how much is smoothed; write trainer (transformers' Trainer) or cross-entropy (torch's loss)"},
+    {FIELD_WEIGHT_AVERAGE, "ema", "it may be three; write averaged-model (torch's), timm-ema or timm-ema-v2"},
     {FIELD_OPTIMIZER, "adafactor", "it may be two optimizers; write adafactor-torch or adafactor-transformers"},
 };
 
@@ -181,8 +198,9 @@ static bool same(const char *a, const char *b)
 
 const char *workload_word_remedy(enum case_field field, const char *text)
 {
+    const char *word = text[0] != '\0' && text[strspn(text, "0123456789.e-")] == '\0' ? ANY_NUMBER : text;
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
-        if (refused[i].field == field && same(refused[i].word, text)) {
+        if (refused[i].field == field && (same(refused[i].word, text) || same(refused[i].word, word))) {
             return refused[i].remedy;
         }
     }

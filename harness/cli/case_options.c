@@ -94,13 +94,17 @@ enum status_code case_options_check(const struct arguments *arguments, const str
                                     struct status *error)
 {
     for (enum case_field field = FIELD_MODE + 1; field < FIELD_COUNT; field++) {
-        const char *remedy = case_field_row(field)->remedy;
         if (arguments_value(arguments, case_field_key(field)) != NULL && !says_no(&identity->workload, field) &&
             !identity_has(identity, field)) {
-            return status_set(error, STATUS_INVALID, "%s: %s says nothing about %s in mode %s, %s; leave it out%s%s",
-                              arguments->command->name, workload_key_words(error, field).text, identity->model,
-                              mode_name(identity->workload.mode), precision_name(identity->workload.precision),
-                              remedy != NULL ? ", or " : "", remedy != NULL ? remedy : "");
+            struct text remedy = {0};
+            workload_remedy_append(error, field, &remedy);
+            enum status_code code =
+                status_set(error, STATUS_INVALID, "%s: %s says nothing about %s in mode %s, %s; leave it out%s%s",
+                           arguments->command->name, workload_key_words(error, field).text, identity->model,
+                           mode_name(identity->workload.mode), precision_name(identity->workload.precision),
+                           remedy.length > 0 ? ", or " : "", text_string(&remedy));
+            text_release(&remedy);
+            return code;
         }
     }
     return STATUS_OK;

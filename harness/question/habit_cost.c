@@ -30,8 +30,10 @@ static enum status_code cost_add(const struct estimate_input *input, const struc
     struct trial trial;
     struct status why = {0};
     value_put(&other, cost.field, cost.is_in_case ? cost.without : cost.with);
-    if (workload_check(&other, &why) != STATUS_OK || costs->count >= HABIT_COSTS_MAXIMUM) {
-        return STATUS_OK; /* the program itself has no other */
+    struct workload anyone = other;
+    anyone.program = PROGRAM_LEAN_LOOP; /* what a program fixes costs something, too */
+    if (workload_check(&anyone, &why) != STATUS_OK || costs->count >= HABIT_COSTS_MAXIMUM) {
+        return STATUS_OK; /* the case contradicts itself without this habit */
     }
     enum status_code code = peaks_find(input, &other, &trial, error);
     int64_t sign = cost.is_in_case ? 1 : -1;
@@ -64,6 +66,7 @@ enum status_code habit_costs_find(const struct estimate_input *input, uint64_t f
         }
         int64_t value = workload_field_value(input->workload, field);
         cost.is_in_case = value != cost.without;
+        cost.is_fixed = program_fixes(input->workload->program, field);
         cost.with = cost.is_in_case ? value : workload_field_value(&plain, field);
         /* What plain-loop would do is told of a case without a program of its own. */
         if (cost.with != cost.without && (cost.is_in_case || input->workload->program == PROGRAM_LEAN_LOOP)) {
@@ -95,8 +98,9 @@ static void rows_append(const struct habit_costs *costs, bool in_case, const cha
         is_first = false;
         signed_size(cost->allocated_bytes, allocated);
         signed_size(cost->reserved_bytes, reserved);
-        text_format(text, "%13s allocated, %13s reserved: %s %s\n", allocated, reserved, case_field_key(cost->field),
-                    case_field_value_text(cost->field, cost->with, value));
+        text_format(text, "%13s allocated, %13s reserved: %s %s%s\n", allocated, reserved, case_field_key(cost->field),
+                    case_field_value_text(cost->field, cost->with, value),
+                    cost->is_fixed ? ", which the program fixes" : "");
     }
 }
 
@@ -106,7 +110,7 @@ void habit_costs_lines(const struct habit_costs *costs, const struct workload *w
     text_format(&heading, "\nwhat the habits of %s come to, each against the same case without it:\n",
                 program_name(workload->program));
     rows_append(costs, true, text_string(&heading), text);
-    rows_append(costs, false, "\nwhat habits of plain-loop would come to, which this case has not:\n", text);
+    rows_append(costs, false, "\nwhat habits of plain-loop would come to, which this case does not have:\n", text);
     text_release(&heading);
 }
 
@@ -127,6 +131,7 @@ struct json *habit_costs_json(const struct habit_costs *costs)
                        json_set(row, "with", value_json(cost->field, cost->with)) &&
                        json_set(row, "without", value_json(cost->field, cost->without)) &&
                        json_set(row, "in_case", json_boolean_new(cost->is_in_case)) &&
+                       json_set(row, "fixed", json_boolean_new(cost->is_fixed)) &&
                        json_set(row, "allocated_bytes", json_integer_new(cost->allocated_bytes)) &&
                        json_set(row, "reserved_bytes", json_integer_new(cost->reserved_bytes));
         made = json_append(rows, json_made(row, written));

@@ -17,6 +17,7 @@ struct habit_cost {
     enum case_field field;
     int64_t with, without; /* values of the field */
     bool is_in_case;       /* the case has the habit */
+    bool is_fixed;         /* the program itself has no other value */
     int64_t allocated_bytes, reserved_bytes;
 };
 
@@ -32,7 +33,7 @@ enum status_code habit_costs_find(const struct estimate_input *input, uint64_t f
 /* Lines for people; nothing if there are no rows. */
 void habit_costs_lines(const struct habit_costs *costs, const struct workload *workload, struct text *text);
 
-/* [{"field", "with", "without", "in_case", "allocated_bytes", "reserved_bytes"}]; NULL if memory ran out. */
+/* [{"field", "with", "without", "in_case", "fixed", "allocated_bytes", "reserved_bytes"}]; NULL if memory ran out. */
 struct json *habit_costs_json(const struct habit_costs *costs);
 
 #endif

@@ -27,8 +27,8 @@ static const struct case_value *value_of(const struct block *block, const size_t
 }
 
 /* The workload of one combination. Fields that say nothing about it keep the usual value of the mode. */
-static enum status_code combination_identity(struct expansion *expansion, const struct block *block,
-                                             const size_t index[FIELD_COUNT], struct identity *identity)
+static struct identity combination_identity(const struct expansion *expansion, const struct block *block,
+                                            const size_t index[FIELD_COUNT])
 {
     const char *model = value_of(block, index, FIELD_MODEL)->text;
     const struct family *family = model_family(expansion, model);
@@ -54,9 +54,7 @@ static enum status_code combination_identity(struct expansion *expansion, const 
             workload_put(&workload, field, value);
         }
     }
-    *identity = identity_make(model, &workload, family);
-    enum status_code code = workload_check(&identity->workload, expansion->error);
-    return code == STATUS_OK ? code : node_place(expansion->tree, block->place, code, expansion->error);
+    return identity_make(model, &workload, family);
 }
 
 /* Of the combinations that differ only in axes which say nothing about them, the first stands for all. */
@@ -141,11 +139,7 @@ static enum status_code case_add(struct expansion *expansion, const struct block
 static enum status_code combination_add(struct expansion *expansion, struct block *block,
                                         const size_t index[FIELD_COUNT])
 {
-    struct identity identity;
-    enum status_code code = combination_identity(expansion, block, index, &identity);
-    if (code != STATUS_OK) {
-        return code;
-    }
+    struct identity identity = combination_identity(expansion, block, index);
     for (enum case_field field = 0; field < FIELD_COUNT; field++) {
         block->axes[field].used = block->axes[field].used || identity_has(&identity, field);
     }
@@ -154,7 +148,12 @@ static enum status_code combination_add(struct expansion *expansion, struct bloc
     }
     bool dropped = exclusion_drops(block->excludes[0], &identity);
     dropped = exclusion_drops(block->excludes[1], &identity) || dropped;
-    return dropped ? STATUS_OK : case_add(expansion, block, &identity);
+    if (dropped) { /* what contradicts itself may be excluded: an option that one program of a list does not have */
+        return STATUS_OK;
+    }
+    enum status_code code = workload_check(&identity.workload, expansion->error);
+    return code == STATUS_OK ? case_add(expansion, block, &identity)
+                             : node_place(expansion->tree, block->place, code, expansion->error);
 }
 
 /* The next combination, the last field fastest; false after the last one. */
@@ -169,6 +168,18 @@ static bool index_next(const struct block *block, size_t index[FIELD_COUNT])
     return false;
 }
 
+static enum status_code axis_unused(struct expansion *expansion, const struct axis *axis, enum case_field field)
+{
+    struct text remedy = {0};
+    workload_remedy_append(expansion->error, field, &remedy);
+    enum status_code code = node_fail(
+        expansion->tree, axis->key, expansion->error, "%s says nothing about any combination of this case%s%s",
+        case_field_key(field), remedy.length > 0 ? "; remove it, or " : " (its mode or model has none); remove it",
+        text_string(&remedy));
+    text_release(&remedy);
+    return code;
+}
+
 enum status_code block_expand(struct expansion *expansion, struct block *block)
 {
     size_t index[FIELD_COUNT] = {0};
@@ -177,12 +188,8 @@ enum status_code block_expand(struct expansion *expansion, struct block *block)
         code = combination_add(expansion, block, index);
     } while (code == STATUS_OK && index_next(block, index));
     for (enum case_field field = 0; code == STATUS_OK && field < FIELD_COUNT; field++) {
-        const struct axis *axis = &block->axes[field];
-        if (axis->own && !axis->used) {
-            code =
-                node_fail(expansion->tree, axis->key, expansion->error,
-                          "%s says nothing about any combination of this case (its mode or model has none); remove it",
-                          case_field_key(field));
+        if (block->axes[field].own && !block->axes[field].used) {
+            code = axis_unused(expansion, &block->axes[field], field);
         }
     }
     return code;

@@ -304,23 +304,23 @@ static bool states_are_groups(const struct workload *workload, int64_t width)
 static enum status_code quantized_cache_check(const struct config *config, const struct workload *workload,
                                               struct status *error)
 {
-    const char *dtype = cache_dtype_name(workload->cache_dtype);
+    const struct workload_words dtype =
+        workload_name_words(error, FIELD_CACHE_DTYPE, cache_dtype_name(workload->cache_dtype));
     if (config->sliding_window > 0) {
         return status_set(error, STATUS_INVALID,
-                          "cache_dtype %s: %s has layers with a sliding window, which a quantised cache does not take; "
+                          "%s: %s has layers with a sliding window, which a quantised cache does not take; "
                           "write %s",
-                          dtype, config->name, workload_value_words(error, FIELD_CACHE_DTYPE, "auto").text);
+                          dtype.text, config->name, workload_value_words(error, FIELD_CACHE_DTYPE, "auto").text);
     }
     int64_t keys = config->latent > 0 ? config->latent : config_cached_heads(config) * config->head_dim;
     int64_t values = config->latent > 0 ? config->rotary_dim : keys;
     int64_t odd = !states_are_groups(workload, keys) ? keys : !states_are_groups(workload, values) ? values : 0;
     if (workload->cache_dtype != CACHE_DTYPE_FP8 && odd > 0) {
-        return status_set(
-            error, STATUS_INVALID,
-            "cache_dtype %s: a prompt of %lld tokens with %lld numbers each is not a whole number of groups "
-            "of %d, at least two; write another seq, or %s",
-            dtype, (long long)workload->seq, (long long)odd, STATES_GROUP,
-            workload_value_words(error, FIELD_CACHE_DTYPE, "auto").text);
+        return status_set(error, STATUS_INVALID,
+                          "%s: a prompt of %lld tokens with %lld numbers each is not a whole number of groups "
+                          "of %d, at least two; write another seq, or %s",
+                          dtype.text, (long long)workload->seq, (long long)odd, STATES_GROUP,
+                          workload_value_words(error, FIELD_CACHE_DTYPE, "auto").text);
     }
     return STATUS_OK;
 }

@@ -8,6 +8,34 @@
 #include "models/config/family.h"
 #include "models/workload/generate.h"
 
+/* What a program cannot do with a model. */
+static enum status_code program_fit_check(const struct config *config, const struct workload *workload,
+                                          struct status *error)
+{
+    const struct workload_words program = workload_value_words(error, FIELD_PROGRAM, program_name(workload->program));
+    const struct workload_words loop = workload_value_words(error, FIELD_PROGRAM, "plain-loop");
+    bool is_llama = strcmp(config->model_type, "llama") == 0 && !config->tied_head;
+    if (workload->program == PROGRAM_TORCHTITAN && !is_llama) {
+        return status_set(error, STATUS_INVALID,
+                          "%s: torchtitan builds its own models, of which only Llama with a head apart from the "
+                          "embedding is modelled; for %s write %s",
+                          program.text, config->name, loop.text);
+    }
+    if (workload->program == PROGRAM_PEFT_SCRIPT && config->family->is_image) {
+        return status_set(error, STATUS_INVALID, "%s: adapters of image models are not modelled; for %s write %s",
+                          program.text, config->name, loop.text);
+    }
+    if (workload->program == PROGRAM_PEFT_SCRIPT && workload->lora_rank == 0) {
+        return status_set(error, STATUS_INVALID, "%s: it trains adapters, but their rank is 0; write %s, or %s",
+                          program.text, workload_value_words(error, FIELD_LORA_RANK, "8").text, loop.text);
+    }
+    if (workload->program == PROGRAM_TRL_SFT && !config->family->generates) {
+        return status_set(error, STATUS_INVALID, "%s: it trains models that write text; for %s write %s", program.text,
+                          config->name, workload_value_words(error, FIELD_PROGRAM, "hf-trainer").text);
+    }
+    return STATUS_OK;
+}
+
 enum status_code workload_fit_check(const struct config *config, const struct workload *workload, bool repeats,
                                     struct status *error)
 {
@@ -32,11 +60,9 @@ enum status_code workload_fit_check(const struct config *config, const struct wo
                           "modelled; write the release before or behind it (transformers=4.37, transformers=4.40)",
                           workload_value_words(error, FIELD_RELEASE, workload->release).text, config->name);
     }
-    if (workload->program == PROGRAM_TORCHTITAN && (strcmp(config->model_type, "llama") != 0 || config->tied_head)) {
-        return status_set(error, STATUS_INVALID,
-                          "%s: its models are its own, of which Llama is modelled, whose head is not the embedding; "
-                          "leave it out for %s",
-                          workload_value_words(error, FIELD_PROGRAM, "torchtitan").text, config->name);
+    enum status_code code = program_fit_check(config, workload, error);
+    if (code != STATUS_OK) {
+        return code;
     }
     if (config->rotary_follows) {
         return status_set(error, STATUS_INVALID,
@@ -65,9 +91,9 @@ enum status_code workload_fit_check(const struct config *config, const struct wo
     }
     if (config->score_cap > 0 && workload->attention != ATTENTION_EAGER) {
         return status_set(error, STATUS_INVALID,
-                          "attention %s: %s caps its scores, which only the eager form of transformers does; write %s",
-                          attention_name(workload->attention), config->name,
-                          workload_value_words(error, FIELD_ATTENTION, "eager").text);
+                          "%s: %s caps its scores, which only the eager form of transformers does; write %s",
+                          workload_name_words(error, FIELD_ATTENTION, attention_name(workload->attention)).text,
+                          config->name, workload_value_words(error, FIELD_ATTENTION, "eager").text);
     }
     return workload->mode == MODE_GENERATE ? generate_check(config, workload, repeats, error) : STATUS_OK;
 }

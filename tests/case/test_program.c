@@ -11,6 +11,7 @@
 
 #include "harness/case/program.h"
 #include "harness/suite/suite.h"
+#include "models/find/catalogue.h"
 #include "tests/support/command_run.h"
 #include "tests/support/status_said.h"
 
@@ -196,6 +197,53 @@ static void what_is_named_wins_in_suites_and_options(void **state)
     command_result_release(&result);
 }
 
+/* A field that says nothing about a case contradicts no program, although it is fixed: the cache of autocast in
+ * float32. */
+static void every_program_is_the_same_case_in_a_suite(void **state)
+{
+    (void)state;
+    struct config config;
+    assert_int_equal(config_find("models/catalogue", "tiny-llama", &config, NULL), STATUS_OK);
+    for (enum program program = 0; program < PROGRAM_COUNT; program++) {
+        for (enum precision precision = PRECISION_FLOAT32; precision < PRECISION_INT8; precision++) {
+            char written[256];
+            struct text id = {0};
+            struct suite suite;
+            struct status error = {0};
+            struct workload workload = applied(program, MODE_TRAIN);
+            workload.precision = precision;
+            const struct identity identity = identity_make("tiny-llama", &workload, config.family);
+            identity_id(&identity, &id);
+            snprintf(written, sizeof written,
+                     "version: 1\nname: one\ncases:\n- {model: tiny-llama, mode: train, program: %s, precision: %s}\n",
+                     program_name(program), precision_name(precision));
+            if (suite_read_text("one.yaml", written, strlen(written), "models/catalogue", &suite, &error) !=
+                STATUS_OK) {
+                fail_msg("%s: %s", program_name(program), STATUS_SAID(&error));
+            }
+            assert_string_equal(suite.cases[0].id, text_string(&id));
+            suite_release(&suite);
+            text_release(&id);
+        }
+    }
+}
+
+/* Of lists that multiply to something that no program does, the rest remains. */
+static void what_contradicts_a_program_can_be_excluded(void **state)
+{
+    (void)state;
+    static const char text[] = "version: 1\nname: one\ncases:\n- {model: tiny-gpt2, mode: train, program: [hf-trainer, "
+                               "plain-loop], outputs: [kept, dropped],\n   exclude: [{program: hf-trainer, outputs: "
+                               "kept}]}\n";
+    struct suite suite;
+    struct status error = {0};
+    if (suite_read_text("one.yaml", text, strlen(text), "models/catalogue", &suite, &error) != STATUS_OK) {
+        fail_msg("%s", STATUS_SAID(&error));
+    }
+    assert_int_equal(suite.case_count, 3);
+    suite_release(&suite);
+}
+
 static void the_default_is_named(void **state)
 {
     (void)state;
@@ -234,6 +282,8 @@ int main(void)
         cmocka_unit_test(metrics_of_logits_that_are_gone_are_refused),
         cmocka_unit_test(what_a_program_fixes_cannot_be_told_otherwise),
         cmocka_unit_test(what_is_named_wins_in_suites_and_options),
+        cmocka_unit_test(every_program_is_the_same_case_in_a_suite),
+        cmocka_unit_test(what_contradicts_a_program_can_be_excluded),
         cmocka_unit_test(the_default_is_named),
         cmocka_unit_test(programs_that_are_not_modelled_are_refused_with_the_closest),
     };

@@ -132,8 +132,7 @@ static void an_optimizer_in_backward_leaves_no_gradients(void **state)
     workload.accumulate = 2;
     assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
     assert_string_equal(error.text, "optimizer_in_backward: gradients go as soon as their parameters have stepped and "
-                                    "are not there to be added to; write false, or leave out accumulate and clip_grad, "
-                                    "and in amp-float16 write grad_scaler: none");
+                                    "are not there to be added to; write false, or accumulate: 1");
     workload.accumulate = 1;
     workload.precision = PRECISION_AMP_FLOAT16;
     assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);

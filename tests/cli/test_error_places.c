@@ -110,22 +110,56 @@ static void a_field_is_spelled_as_its_reader_wrote_it(void **state)
         {{"--mode", "generate", "--precision", "amp-float16", "--cache-dtype", "int4"},
          "mode: generate\n    precision: amp-float16\n    cache_dtype: int4\n",
          "4:5",
-         "cache_dtype int4: autocast gives keys and values two dtypes, which is not modelled for a quantised cache; "
+         "--cache-dtype int4: autocast gives keys and values two dtypes, which is not modelled for a quantised cache; "
          "write --precision bfloat16, or --cache-dtype auto",
          "cache_dtype int4: autocast gives keys and values two dtypes, which is not modelled for a quantised cache; "
          "write precision bfloat16, or cache_dtype: auto"},
         {{"--mode", "train", "--precision", "int8"},
          "mode: train\n    precision: int8\n",
          "4:5",
-         "precision int8: quantised weights are not trained; train adapters beside them with --lora-rank 8, or write "
+         "--precision int8: quantised weights are not trained; train adapters beside them with --lora-rank 8, or write "
          "bfloat16",
          "precision int8: quantised weights are not trained; train adapters beside them with lora_rank: 8, or write "
          "bfloat16"},
         {{"--mode", "train", "--head", "bare"},
          "mode: train\n    head: bare\n",
          "4:5",
-         "head bare: training needs a loss; write --head lm",
+         "--head bare: training needs a loss; write --head lm",
          "head bare: training needs a loss; write head lm"},
+        {{"--mode", "train", "--logits", "last"},
+         "mode: train\n    logits: last\n",
+         "4:5",
+         "--logits last: the loss of training is taken over all; write all",
+         "logits last: the loss of training is taken over all; write all"},
+        {{"--mode", "train", "--release", "torch=1.13"},
+         "mode: train\n    release: torch=1.13\n",
+         "6:14",
+         "--release: '1.13' of torch is before the releases that are known; write one from 2.1 to 2.11, or leave it "
+         "out "
+         "for 2.11",
+         "release: '1.13' of torch is before the releases that are known; write one from 2.1 to 2.11, or leave it out "
+         "for 2.11"},
+        /* the argument of PyTorch's function, and of the Trainer */
+        {{"--mode", "train", "--clip-grad", "1.0"},
+         "mode: train\n    clip_grad: 1.0\n",
+         "6:16",
+         "--clip-grad: '1.0': no size depends on the norm; write foreach, the form that a GPU takes, or single",
+         "clip_grad: '1.0': no size depends on the norm; write foreach, the form that a GPU takes, or single"},
+        {{"--mode", "train", "--label-smoothing", "0.1"},
+         "mode: train\n    label_smoothing: 0.1\n",
+         "6:22",
+         "--label-smoothing: '0.1': no size depends on how much is smoothed; write trainer (transformers' Trainer) or "
+         "cross-entropy (torch's loss)",
+         "label_smoothing: '0.1': no size depends on how much is smoothed; write trainer (transformers' Trainer) or "
+         "cross-entropy (torch's loss)"},
+        /* what asks for no gradient came with the program, and is named */
+        {{"--mode", "train", "--program", "hf-trainer", "--optimizer-in-backward"},
+         "mode: train\n    program: hf-trainer\n    optimizer_in_backward: true\n",
+         "4:5",
+         "--optimizer-in-backward: gradients go as soon as their parameters have stepped and are not there for the "
+         "norm of all that clips them; write false, or --clip-grad none",
+         "optimizer_in_backward: gradients go as soon as their parameters have stepped and are not there for the "
+         "norm of all that clips them; write false, or clip_grad: none"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -140,6 +174,36 @@ static void a_field_is_spelled_as_its_reader_wrote_it(void **state)
         file_write(suite, text);
         snprintf(expected, sizeof expected, "%s:%s: %s\n", suite, rows[i].place, rows[i].of_suite);
         assert_refused("plan", (const char *const[]){suite, NULL}, expected);
+    }
+}
+
+/* A field that says nothing about a case: the remedy is spelled as its reader writes keys. */
+static void a_field_that_says_nothing_has_its_remedy(void **state)
+{
+    static const struct {
+        const char *option, *value, *key;  /* of the command line, and of a suite */
+        const char *of_options, *of_suite; /* what each should write */
+    } rows[] = {
+        {"--group-size", "64", "group_size: 64", "--precision int4 and --quantize gptq",
+         "precision: int4 and quantize: gptq"},
+        {"--lora-dropout", "0.1", "lora_dropout: 0.1", "--lora-rank 8", "lora_rank: 8"},
+        {"--grad-scaler", "torch", "grad_scaler: torch", "--precision amp-float16", "precision: amp-float16"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *const words[] = {"gpt2", "--mode", "train", rows[i].option, rows[i].value, NULL};
+        char suite[64], text[256];
+        snprintf(suite, sizeof suite, "%s/fields.yaml", scratch);
+        snprintf(text, sizeof text, "version: 1\nname: a\ncases:\n  - model: gpt2\n    mode: train\n    %s\n",
+                 rows[i].key);
+        file_write(suite, text);
+        struct command_result result = command_named("estimate", words);
+        assert_non_null(strstr(text_string(&result.error), rows[i].of_options));
+        command_result_release(&result);
+        result = command_named("plan", (const char *const[]){suite, NULL});
+        assert_non_null(strstr(text_string(&result.error), "says nothing about any combination of this case; remove"));
+        assert_non_null(strstr(text_string(&result.error), rows[i].of_suite));
+        command_result_release(&result);
     }
 }
 
@@ -172,6 +236,7 @@ int main(void)
         cmocka_unit_test(a_folder_may_be_named_like_a_message),
         cmocka_unit_test(a_command_may_be_named_like_a_field),
         cmocka_unit_test(a_field_is_spelled_as_its_reader_wrote_it),
+        cmocka_unit_test(a_field_that_says_nothing_has_its_remedy),
         cmocka_unit_test(a_long_path_hides_nothing),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);

@@ -121,7 +121,35 @@ static void models_that_torchtitan_has_otherwise_are_refused(void **state)
         struct workload workload = workload_default(MODE_TRAIN);
         program_apply(PROGRAM_TORCHTITAN, &workload);
         assert_int_equal(modelled_open(&modelled, models[i], &workload, "sm_90", &error), STATUS_INVALID);
-        assert_non_null(strstr(STATUS_SAID(&error), "program: torchtitan: its models are its own"));
+        assert_non_null(strstr(STATUS_SAID(&error), "program: torchtitan: torchtitan builds its own models"));
+        modelled_close(&modelled);
+    }
+}
+
+/* Adapters of images are not modelled, and TRL trains what writes text: neither is the loop without them. */
+static void programs_that_do_not_fit_a_model_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        enum program program;
+        const char *model, *said;
+    } rows[] = {
+        {PROGRAM_PEFT_SCRIPT, "tiny-resnet",
+         "program: peft-script: adapters of image models are not modelled; for tiny-resnet write program: plain-loop"},
+        {PROGRAM_TRL_SFT, "tiny-bert",
+         "program: trl-sft: it trains models that write text; for tiny-bert write program: hf-trainer"},
+        {PROGRAM_PEFT_SCRIPT, "tiny-gpt2",
+         "program: peft-script: it trains adapters, but their rank is 0; write lora_rank: 8, or program: plain-loop"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct modelled modelled = {0};
+        struct status error = {0};
+        struct workload workload = workload_default(MODE_TRAIN);
+        program_apply(rows[i].program, &workload);
+        workload.seq = 16;
+        workload.lora_rank = 0;
+        assert_int_equal(modelled_open(&modelled, rows[i].model, &workload, "sm_90", &error), STATUS_INVALID);
+        assert_string_equal(STATUS_SAID(&error), rows[i].said);
         modelled_close(&modelled);
     }
 }
@@ -130,6 +158,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(torchtitan_is_its_row),
                                        cmocka_unit_test(a_refusal_says_how_far_the_closest_is),
-                                       cmocka_unit_test(models_that_torchtitan_has_otherwise_are_refused)};
+                                       cmocka_unit_test(models_that_torchtitan_has_otherwise_are_refused),
+                                       cmocka_unit_test(programs_that_do_not_fit_a_model_are_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,12 +76,23 @@ static void the_default_is_told_what_the_documentations_loop_would_add(void **st
     assert_int_equal(cost_of(WORDS("--optimizer", "adamw-foreach"), "outputs", false), kept - lean);
 }
 
-/* What a program itself fixes has no case without it. */
-static void what_is_fixed_has_no_cost(void **state)
+/* Lightning's gradients live through the forward pass, and nothing else would explain its peak. */
+static void what_is_fixed_is_told_with_its_cost(void **state)
 {
     (void)state;
-    assert_int_equal(cost_of(WORDS("--program", "lightning"), "zero_grad", true), INT64_MIN);
+    int64_t after = peak_of(WORDS("--program", "plain-loop", "--outputs", "dropped"));
+    int64_t before =
+        peak_of(WORDS("--program", "plain-loop", "--outputs", "dropped", "--zero-grad", "before-backward"));
+    assert_true(before > after);
+    assert_int_equal(cost_of(WORDS("--program", "lightning"), "zero_grad", true), before - after);
     assert_int_equal(cost_of(WORDS("--program", "hf-trainer"), "outputs", false), INT64_MIN);
+    struct json *document = answer("explain", WORDS("--program", "lightning")), *rows = json_get(document, "habits");
+    for (size_t i = 0; i < json_count(rows); i++) {
+        const struct json *row = json_at(rows, i);
+        bool is_fixed = strcmp(json_string_or(json_get(row, "field"), ""), "zero_grad") == 0;
+        assert_int_equal(json_boolean_or(json_get(row, "fixed"), !is_fixed), is_fixed);
+    }
+    json_release(document);
 }
 
 int main(void)
@@ -89,7 +100,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cost_is_the_case_less_the_case_without_the_habit),
         cmocka_unit_test(the_default_is_told_what_the_documentations_loop_would_add),
-        cmocka_unit_test(what_is_fixed_has_no_cost),
+        cmocka_unit_test(what_is_fixed_is_told_with_its_cost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
