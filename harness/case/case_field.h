@@ -207,6 +207,7 @@
  * ...          what few rows say: members of struct case_field_row
  *
  * A new field is UNUSUAL in records, so that the identities of older records stay what they are. */
+#define GPTQ_REMEDY "write --precision int4 and --quantize gptq"
 #define CASE_FIELD_TABLE(X)                                                                                            \
     X(MODE, mode, NAME, ALWAYS, mode, IN_ALL, true, "%", FIRST_OPTION, "mode", "load|infer|generate|train",            \
       "what is done with the model", .is_always_spelled = true)                                                        \
@@ -220,14 +221,12 @@
       .label = "%", .remedy = "write --precision int8, int4 or fp8")                                                   \
     /* Inputs of a layer that share a scale; 0: all of them, which configurations write as -1. */                      \
     X(GROUP_SIZE, group_size, COUNT, UNUSUAL, 128, IN_ALL, workload_is_packed(workload), "group%", HAS_OPTION,         \
-      "group-size", "N", "inputs that share a scale; 0: all of them (gptq, awq; default: 128)",                        \
-      .remedy = "write --precision int4 and --quantize gptq")                                                                        \
+      "group-size", "N", "inputs that share a scale; 0: all of them (gptq, awq; default: 128)", .remedy = GPTQ_REMEDY) \
     X(ACT_ORDER, act_order, SWITCH, UNUSUAL, false, IN_ALL, workload->quantize == QUANTIZE_GPTQ, "act-order",          \
-      HAS_OPTION, "act-order", NULL, "inputs were quantised by activation: desc_act (gptq)",                           \
-      .remedy = "write --precision int4 and --quantize gptq")                                                                               \
+      HAS_OPTION, "act-order", NULL, "inputs were quantised by activation: desc_act (gptq)", .remedy = GPTQ_REMEDY)    \
     X(QUANTIZED_KERNEL, quantized_kernel, NAME, UNUSUAL, QUANTIZED_KERNEL_AUTO, IN_ALL, workload_is_packed(workload),  \
       "kernel-%", HAS_OPTION, "quantized-kernel", "K",                                                                 \
-      "auto (default); exllama, exllamav2, cuda-old; awq: gemm, gemv", .remedy = "write --precision int4 and --quantize gptq")       \
+      "auto (default); exllama, exllamav2, cuda-old; awq: gemm, gemv", .remedy = GPTQ_REMEDY)                          \
     X(BATCH, batch, COUNT, NULLABLE, 1, IN_PASS, true, "b%", HAS_OPTION, "batch", "N", "samples at once (default: 1)", \
       .lowest = 1, .is_always_spelled = true, .is_length = true)                                                       \
     /* 0 for images: the configuration gives their size. */                                                            \

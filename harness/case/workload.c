@@ -72,35 +72,6 @@ uint64_t workload_fields_said(const struct workload *workload, struct case_trait
     return said;
 }
 
-static bool is_option(const struct status *error)
-{
-    return error != NULL && error->spelling == STATUS_SPELLING_OPTIONS;
-}
-
-struct workload_words workload_key_words(const struct status *error, enum case_field field)
-{
-    struct workload_words words;
-    snprintf(words.text, sizeof words.text, "%s%s", is_option(error) ? "--" : "", case_field_row(field)->key);
-    for (char *byte = words.text; is_option(error) && *byte != '\0'; byte++) {
-        *byte = *byte == '_' ? '-' : *byte;
-    }
-    return words;
-}
-
-struct workload_words workload_value_words(const struct status *error, enum case_field field, const char *value)
-{
-    struct workload_words key = workload_key_words(error, field), words;
-    snprintf(words.text, sizeof words.text, "%.30s%s %.30s", key.text, is_option(error) ? "" : ":", value);
-    return words;
-}
-
-struct workload_words workload_name_words(const struct status *error, enum case_field field, const char *name)
-{
-    struct workload_words key = workload_key_words(error, field), words;
-    snprintf(words.text, sizeof words.text, "%.30s %.30s", key.text, name);
-    return words;
-}
-
 struct workload workload_default(enum mode mode)
 {
     return (struct workload){
@@ -108,24 +79,6 @@ struct workload workload_default(enum mode mode)
         CASE_FIELD_TABLE(FIELD_USUAL)
 #undef FIELD_USUAL
     };
-}
-
-void workload_remedy_append(const struct status *error, enum case_field field, struct text *text)
-{
-    const char *remedy = case_field_row(field)->remedy;
-    bool in_key = false;
-    for (; remedy != NULL && *remedy != '\0'; remedy++) {
-        if (is_option(error)) {
-            text_append_bytes(text, remedy, 1);
-        } else if (remedy[0] == '-' && remedy[1] == '-') { /* "--group-size 64" is "group_size: 64" in a suite */
-            in_key = true;
-            remedy++;
-        } else {
-            text_append(text, in_key && *remedy == ' ' ? ":" : "");
-            in_key = in_key && *remedy != ' ';
-            text_append_bytes(text, in_key && *remedy == '-' ? "_" : remedy, 1);
-        }
-    }
 }
 
 /* The largest count: beyond any machine, and products of three stay in 63 bits. */

@@ -3,6 +3,7 @@
 #define ASSAY_CASE_WORKLOAD_H
 
 #include "harness/case/case_field.h"
+#include "harness/case/workload_words.h"
 
 /* Its fields, their kinds and their usual values: case_field.h. Texts are borrowed. */
 #define WORKLOAD_MEMBER_NAME(member)             enum member member;
@@ -43,25 +44,6 @@ bool workload_field_is_usual(const struct workload *workload, enum case_field fi
 
 /* The usual values of a mode. */
 struct workload workload_default(enum mode mode);
-
-/* A field in an error, in the words of the one who reads it (status.h; error NULL: of a suite). By value, so that it
- * can stand among the arguments of status_set. */
-struct workload_words {
-    char text[64];
-};
-
-/* The field alone: "lora_rank", "--lora-rank". */
-struct workload_words workload_key_words(const struct status *error, enum case_field field);
-
-/* With a value, which it has or should have: "lora_rank: 8", "--lora-rank 8". */
-struct workload_words workload_value_words(const struct status *error, enum case_field field, const char *value);
-
-/* The same in the middle of a sentence: "mode train", "--mode train". */
-struct workload_words workload_name_words(const struct status *error, enum case_field field, const char *name);
-
-/* Appends what would make a field say something, with keys as their reader writes them; nothing if nothing simple
- * would. */
-void workload_remedy_append(const struct status *error, enum case_field field, struct text *text);
 
 /* A value of one field: of a text the text, borrowed, and 1; else as workload_field_value has it. */
 struct case_value {

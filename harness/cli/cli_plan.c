@@ -269,8 +269,8 @@ static void common_target_find(struct plan *plan)
 static void heading(struct plan *plan)
 {
     char size[SIZE_TEXT_BYTES];
-    text_format(&plan->text, "%12s  %s, %d cases, plan %s, predicted for %s", "allocated", plan->suite->name,
-                plan->suite->case_count, plan->suite->plan_hash,
+    text_format(&plan->text, "%12s  %s, %d case%s, plan %s, predicted for %s", "allocated", plan->suite->name,
+                plan->suite->case_count, plan->suite->case_count == 1 ? "" : "s", plan->suite->plan_hash,
                 plan->common_target != NULL ? plan->common_target : "several classes of devices");
     if (plan->memory_bytes > 0) {
         text_format(&plan->text, " with %s for segments", size_format(plan->memory_bytes, size));

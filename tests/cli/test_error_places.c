@@ -89,90 +89,91 @@ static void a_command_may_be_named_like_a_field(void **state)
 }
 
 /* The same fault of a case, for one who gave options and for one who wrote a suite. */
+static const struct {
+    const char *options[12];
+    const char *keys;                  /* of the suite */
+    const char *place;                 /* in it */
+    const char *of_options, *of_suite; /* what each is told */
+} faults[] = {
+    {{"--mode", "infer", "--batch", "16abc"},
+     "mode: infer\n    batch: 16abc\n",
+     "6:12",
+     "--batch: '16abc' is not an integer; write digits alone, without 'abc'",
+     "batch: '16abc' is not an integer; write digits alone, without 'abc'"},
+    {{"--mode", "infer", "--precision", "amp"},
+     "mode: infer\n    precision: amp\n",
+     "6:16",
+     "--precision: 'amp': it may be two precisions; write amp-float16 or amp-bfloat16",
+     "precision: 'amp': it may be two precisions; write amp-float16 or amp-bfloat16"},
+    {{"--mode", "generate", "--precision", "amp-float16", "--cache-dtype", "int4"},
+     "mode: generate\n    precision: amp-float16\n    cache_dtype: int4\n",
+     "4:5",
+     "--cache-dtype int4: autocast gives keys and values two dtypes, which is not modelled for a quantised cache; "
+     "write --precision bfloat16, or --cache-dtype auto",
+     "cache_dtype int4: autocast gives keys and values two dtypes, which is not modelled for a quantised cache; "
+     "write precision bfloat16, or cache_dtype: auto"},
+    {{"--mode", "train", "--precision", "int8"},
+     "mode: train\n    precision: int8\n",
+     "4:5",
+     "--precision int8: quantised weights are not trained; train adapters beside them with --lora-rank 8, or write "
+     "bfloat16",
+     "precision int8: quantised weights are not trained; train adapters beside them with lora_rank: 8, or write "
+     "bfloat16"},
+    {{"--mode", "train", "--head", "bare"},
+     "mode: train\n    head: bare\n",
+     "4:5",
+     "--head bare: training needs a loss; write --head lm",
+     "head bare: training needs a loss; write head lm"},
+    {{"--mode", "train", "--logits", "last"},
+     "mode: train\n    logits: last\n",
+     "4:5",
+     "--logits last: the loss of training is taken over all; write all",
+     "logits last: the loss of training is taken over all; write all"},
+    {{"--mode", "train", "--release", "torch=1.13"},
+     "mode: train\n    release: torch=1.13\n",
+     "6:14",
+     "--release: '1.13' of torch is before the releases that are known; write one from 2.1 to 2.11, or leave it "
+     "out "
+     "for 2.11",
+     "release: '1.13' of torch is before the releases that are known; write one from 2.1 to 2.11, or leave it out "
+     "for 2.11"},
+    /* the argument of PyTorch's function, and of the Trainer */
+    {{"--mode", "train", "--clip-grad", "1.0"},
+     "mode: train\n    clip_grad: 1.0\n",
+     "6:16",
+     "--clip-grad: '1.0': no size depends on the norm; write foreach, the form that a GPU takes, or single",
+     "clip_grad: '1.0': no size depends on the norm; write foreach, the form that a GPU takes, or single"},
+    {{"--mode", "train", "--label-smoothing", "0.1"},
+     "mode: train\n    label_smoothing: 0.1\n",
+     "6:22",
+     "--label-smoothing: '0.1': no size depends on how much is smoothed; write trainer (transformers' Trainer) or "
+     "cross-entropy (torch's loss)",
+     "label_smoothing: '0.1': no size depends on how much is smoothed; write trainer (transformers' Trainer) or "
+     "cross-entropy (torch's loss)"},
+    /* what asks for no gradient came with the program, and is named */
+    {{"--mode", "train", "--program", "hf-trainer", "--optimizer-in-backward"},
+     "mode: train\n    program: hf-trainer\n    optimizer_in_backward: true\n",
+     "4:5",
+     "--optimizer-in-backward: gradients go as soon as their parameters have stepped and are not there for the "
+     "norm of all that clips them; write false, or --clip-grad none",
+     "optimizer_in_backward: gradients go as soon as their parameters have stepped and are not there for the "
+     "norm of all that clips them; write false, or clip_grad: none"},
+};
+
 static void a_field_is_spelled_as_its_reader_wrote_it(void **state)
 {
-    static const struct {
-        const char *options[12];
-        const char *keys;                  /* of the suite */
-        const char *place;                 /* in it */
-        const char *of_options, *of_suite; /* what each is told */
-    } rows[] = {
-        {{"--mode", "infer", "--batch", "16abc"},
-         "mode: infer\n    batch: 16abc\n",
-         "6:12",
-         "--batch: '16abc' is not an integer; write digits alone, without 'abc'",
-         "batch: '16abc' is not an integer; write digits alone, without 'abc'"},
-        {{"--mode", "infer", "--precision", "amp"},
-         "mode: infer\n    precision: amp\n",
-         "6:16",
-         "--precision: 'amp': it may be two precisions; write amp-float16 or amp-bfloat16",
-         "precision: 'amp': it may be two precisions; write amp-float16 or amp-bfloat16"},
-        {{"--mode", "generate", "--precision", "amp-float16", "--cache-dtype", "int4"},
-         "mode: generate\n    precision: amp-float16\n    cache_dtype: int4\n",
-         "4:5",
-         "--cache-dtype int4: autocast gives keys and values two dtypes, which is not modelled for a quantised cache; "
-         "write --precision bfloat16, or --cache-dtype auto",
-         "cache_dtype int4: autocast gives keys and values two dtypes, which is not modelled for a quantised cache; "
-         "write precision bfloat16, or cache_dtype: auto"},
-        {{"--mode", "train", "--precision", "int8"},
-         "mode: train\n    precision: int8\n",
-         "4:5",
-         "--precision int8: quantised weights are not trained; train adapters beside them with --lora-rank 8, or write "
-         "bfloat16",
-         "precision int8: quantised weights are not trained; train adapters beside them with lora_rank: 8, or write "
-         "bfloat16"},
-        {{"--mode", "train", "--head", "bare"},
-         "mode: train\n    head: bare\n",
-         "4:5",
-         "--head bare: training needs a loss; write --head lm",
-         "head bare: training needs a loss; write head lm"},
-        {{"--mode", "train", "--logits", "last"},
-         "mode: train\n    logits: last\n",
-         "4:5",
-         "--logits last: the loss of training is taken over all; write all",
-         "logits last: the loss of training is taken over all; write all"},
-        {{"--mode", "train", "--release", "torch=1.13"},
-         "mode: train\n    release: torch=1.13\n",
-         "6:14",
-         "--release: '1.13' of torch is before the releases that are known; write one from 2.1 to 2.11, or leave it "
-         "out "
-         "for 2.11",
-         "release: '1.13' of torch is before the releases that are known; write one from 2.1 to 2.11, or leave it out "
-         "for 2.11"},
-        /* the argument of PyTorch's function, and of the Trainer */
-        {{"--mode", "train", "--clip-grad", "1.0"},
-         "mode: train\n    clip_grad: 1.0\n",
-         "6:16",
-         "--clip-grad: '1.0': no size depends on the norm; write foreach, the form that a GPU takes, or single",
-         "clip_grad: '1.0': no size depends on the norm; write foreach, the form that a GPU takes, or single"},
-        {{"--mode", "train", "--label-smoothing", "0.1"},
-         "mode: train\n    label_smoothing: 0.1\n",
-         "6:22",
-         "--label-smoothing: '0.1': no size depends on how much is smoothed; write trainer (transformers' Trainer) or "
-         "cross-entropy (torch's loss)",
-         "label_smoothing: '0.1': no size depends on how much is smoothed; write trainer (transformers' Trainer) or "
-         "cross-entropy (torch's loss)"},
-        /* what asks for no gradient came with the program, and is named */
-        {{"--mode", "train", "--program", "hf-trainer", "--optimizer-in-backward"},
-         "mode: train\n    program: hf-trainer\n    optimizer_in_backward: true\n",
-         "4:5",
-         "--optimizer-in-backward: gradients go as soon as their parameters have stepped and are not there for the "
-         "norm of all that clips them; write false, or --clip-grad none",
-         "optimizer_in_backward: gradients go as soon as their parameters have stepped and are not there for the "
-         "norm of all that clips them; write false, or clip_grad: none"},
-    };
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
         const char *words[16] = {"gpt2"};
         char expected[512], suite[64], text[256];
-        memcpy(words + 1, rows[i].options, sizeof rows[i].options);
-        snprintf(expected, sizeof expected, "assay: %s\n", rows[i].of_options);
+        memcpy(words + 1, faults[i].options, sizeof faults[i].options);
+        snprintf(expected, sizeof expected, "assay: %s\n", faults[i].of_options);
         assert_refused("explain", words, expected);
         assert_refused("plan", words, expected);
         snprintf(suite, sizeof suite, "%s/fields.yaml", scratch);
-        snprintf(text, sizeof text, "version: 1\nname: a\ncases:\n  - model: gpt2\n    %s", rows[i].keys);
+        snprintf(text, sizeof text, "version: 1\nname: a\ncases:\n  - model: gpt2\n    %s", faults[i].keys);
         file_write(suite, text);
-        snprintf(expected, sizeof expected, "%s:%s: %s\n", suite, rows[i].place, rows[i].of_suite);
+        snprintf(expected, sizeof expected, "%s:%s: %s\n", suite, faults[i].place, faults[i].of_suite);
         assert_refused("plan", (const char *const[]){suite, NULL}, expected);
     }
 }
