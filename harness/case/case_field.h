@@ -219,6 +219,10 @@
     X(QUANTIZE, quantize, NAME, SINCE, QUANTIZE_LINEAR, IN_ALL, workload->precision >= PRECISION_INT8, "quantize-%",   \
       HAS_OPTION, "quantize", "Q", "of int8, int4, fp8: linear (default: the projections), all; gptq, awq",            \
       .label = "%", .remedy = "write --precision int8, int4 or fp8")                                                   \
+    X(DOUBLE_QUANT, double_quant, SWITCH, UNUSUAL, false, IN_ALL,                                                      \
+      workload_is_bitsandbytes(workload) && workload->precision == PRECISION_INT4, "double-quant", HAS_OPTION,         \
+      "double-quant", NULL, "scales are quantised too, bnb_4bit_use_double_quant (int4)",                              \
+      .remedy = "write --precision int4")                                                                              \
     /* Inputs of a layer that share a scale; 0: all of them, which configurations write as -1. */                      \
     X(GROUP_SIZE, group_size, COUNT, UNUSUAL, 128, IN_ALL, workload_is_packed(workload), "group%", HAS_OPTION,         \
       "group-size", "N", "inputs that share a scale; 0: all of them (gptq, awq; default: 128)", .remedy = GPTQ_REMEDY) \

@@ -14,6 +14,7 @@ static const struct library {
 } libraries[LIBRARY_COUNT] = {
     [LIBRARY_TRANSFORMERS] = {"transformers", 4031, 5023},
     [LIBRARY_TORCH] = {"torch", 2001, 2011},
+    [LIBRARY_BITSANDBYTES] = {"bitsandbytes", 41, 50},
 };
 
 #define TRANSFORMERS(habit, since, until, types, source)                                                               \
@@ -23,6 +24,10 @@ static const struct library {
 #define TORCH(habit, since, until, source)                                                                             \
     {                                                                                                                  \
         RELEASE_##habit, LIBRARY_TORCH, since, until, NULL, source                                                     \
+    }
+#define BITSANDBYTES(habit, until, source)                                                                             \
+    {                                                                                                                  \
+        RELEASE_##habit, LIBRARY_BITSANDBYTES, 0, until, NULL, source                                                  \
     }
 
 /* Sources of transformers are paths below src/transformers; "models/&.py" is the modelling file of the model type. */
@@ -105,10 +110,19 @@ static const struct release_change changes[] = {
     TORCH(EMBEDDING_PARTS_SUMMED, 0, 2011,
           "aten/src/ATen/native/cuda/EmbeddingBackwardKernel.cu: no compute_grad_weight_atomic_accumulate, which pull "
           "request 170589 brings"),
+    BITSANDBYTES(INPUTS_KEPT, 43,
+                 "bitsandbytes/autograd/_functions.py, MatMul4Bit: ctx.tensors = (A, B); 0.43.0 and 0.43.1 too, pull "
+                 "request 1270 ends it in 0.43.2"),
+    BITSANDBYTES(WEIGHTS_HALVED, 43, "bitsandbytes/nn/modules.py, Params4bit.cuda: self.data.contiguous().half()"),
+    BITSANDBYTES(SCALE_MAP_SHARED, 46,
+                 "bitsandbytes/functional.py, quantize_4bit: absmax -= offset, and quantize_blockwise: code=code"),
+    BITSANDBYTES(ROWS_UNFUSED, 50,
+                 "bitsandbytes/autograd/_functions.py, matmul_4bit: A.numel() == A.shape[-1]; pull request 1949"),
 };
 
 #undef TRANSFORMERS
 #undef TORCH
+#undef BITSANDBYTES
 
 const struct release_change *release_change_at(size_t index)
 {
@@ -171,7 +185,7 @@ static struct part part_next(const char **at)
 
 struct release_numbers release_numbers_of(const char *text)
 {
-    struct release_numbers numbers = {{INT_MAX, INT_MAX}};
+    struct release_numbers numbers = {{INT_MAX, INT_MAX, INT_MAX}};
     for (const char *at = text; at != NULL && *at != '\0';) {
         struct part part = part_next(&at);
         if (part.library < LIBRARY_COUNT) {
@@ -181,12 +195,17 @@ struct release_numbers release_numbers_of(const char *text)
     return numbers;
 }
 
+bool release_is_followed(const char *text, enum release_library library)
+{
+    return release_numbers_of(text).of[library] >= libraries[library].last;
+}
+
 static enum status_code part_check(const struct part *part, struct status *error)
 {
     if (part->library == LIBRARY_COUNT) {
         return status_set(error, STATUS_INVALID,
-                          "%s: '%.*s' names no library that is known; write transformers=4.46, torch=2.1 or "
-                          "transformers=4.46+torch=2.1",
+                          "%s: '%.*s' names no library that is known; write transformers=4.46, torch=2.1, "
+                          "bitsandbytes=0.41 or transformers=4.46+torch=2.1",
                           workload_key_words(error, FIELD_RELEASE).text, (int)part->length, part->text);
     }
     const struct library *library = &libraries[part->library];
@@ -214,7 +233,8 @@ enum status_code release_text_check(const char *text, struct status *error)
         code = part_check(&part, error);
         if (code == STATUS_OK && part.library <= before) {
             code = status_set(error, STATUS_INVALID,
-                              "%s: %s names a library twice, or torch first; write transformers=4.46+torch=2.1",
+                              "%s: %s names a library twice, or in another order; write "
+                              "transformers=4.46+torch=2.1+bitsandbytes=0.41",
                               workload_key_words(error, FIELD_RELEASE).text, text);
         }
         before = part.library;

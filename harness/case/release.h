@@ -1,8 +1,10 @@
-/* Release: what other releases of transformers and torch do otherwise than those that the tape follows, as far as it
- * changes bytes. One register for both, in release.c: each row a habit, the releases that have it, the model types, and
- * the place in the library's source where it stands.
+/* Release: what other releases of transformers, torch and bitsandbytes do otherwise than those that the tape follows,
+ * as far as it changes bytes. One register for all, in release.c: each row a habit, the releases that have it, the
+ * model types, and the place in the library's source where it stands.
  *
- * The tape follows transformers 5.23 and torch 2.11. A case that names no release has none of these habits. */
+ * The tape follows transformers 5.23, torch 2.11 and bitsandbytes 0.50. A case that names no release has none of these
+ * habits.
+ */
 #ifndef ASSAY_CASE_RELEASE_H
 #define ASSAY_CASE_RELEASE_H
 
@@ -13,7 +15,7 @@
 
 struct workload;
 
-enum release_library { LIBRARY_TRANSFORMERS, LIBRARY_TORCH, LIBRARY_COUNT };
+enum release_library { LIBRARY_TRANSFORMERS, LIBRARY_TORCH, LIBRARY_BITSANDBYTES, LIBRARY_COUNT };
 
 /* X(NAME, what such a release does) */
 #define RELEASE_HABIT_TABLE(X)                                                                                         \
@@ -41,7 +43,11 @@ enum release_library { LIBRARY_TRANSFORMERS, LIBRARY_TORCH, LIBRARY_COUNT };
     X(PACKED_BIASES, "every layer of GPTQ has a bias, of zeros where the model has none")                              \
     X(PACKED_PARTS, "AWQ's gemm layer sums eight parts however many rows there are, and never dequantises a weight")   \
     X(CUDNN_ATTENTION_LAST, "fused attention does not ask cuDNN first on the GPUs where later releases do")            \
-    X(EMBEDDING_PARTS_SUMMED, "the gradient of a lookup of few rows sums its parts, and does not add them at once")
+    X(EMBEDDING_PARTS_SUMMED, "the gradient of a lookup of few rows sums its parts, and does not add them at once")    \
+    X(INPUTS_KEPT, "a layer with 4-bit weights keeps its input for the backward pass")                                 \
+    X(WEIGHTS_HALVED, "4-bit weights are dequantised in float16, and then cast to the dtype of the input")             \
+    X(SCALE_MAP_SHARED, "all weights that are quantised twice share one map, and their scales are centred in place")   \
+    X(ROWS_UNFUSED, "only a single row is multiplied out of 4-bit codes, after double quantised scales are read")
 
 enum release_habit {
 #define RELEASE_HABIT_ENUM(name, ...) RELEASE_##name,
@@ -72,8 +78,11 @@ struct release_numbers {
 };
 struct release_numbers release_numbers_of(const char *text);
 
+/* Whether the text names no release of the library, or the one that the tape follows. */
+bool release_is_followed(const char *text, enum release_library library);
+
 /* That a field's text names releases between the first of the register and the one that the tape follows, each library
- * once, transformers first, so that a case has one spelling. STATUS_INVALID says which they are. */
+ * once and in the order of the enum, so that a case has one spelling. STATUS_INVALID says which they are. */
 enum status_code release_text_check(const char *text, struct status *error);
 
 /* Whether the releases of the case do so with this model type. */

@@ -10,6 +10,7 @@
 #include "harness/case/program.h"
 #include "harness/case/share.h"
 #include "harness/case/workload_alias.h"
+#include "harness/case/workload_quantization.h"
 
 const char *workload_field_text(const struct workload *workload, enum case_field field)
 {
@@ -319,46 +320,6 @@ static enum status_code average_check(const struct workload *workload, struct st
         workload_key_words(error, workload->lora_rank > 0 ? FIELD_LORA_RANK : FIELD_RELEASE).text);
 }
 
-/* Weights that GPTQ or AWQ has packed: which layers there are for them, and what is done with them. */
-static enum status_code packed_check(const struct workload *workload, struct status *error)
-{
-    enum quantized_kernel kernel = workload->quantized_kernel;
-    const struct workload_words quantize =
-        workload_name_words(error, FIELD_QUANTIZE, quantize_name(workload->quantize));
-    bool awq = workload->quantize == QUANTIZE_AWQ, eight = workload->precision == PRECISION_INT8;
-    bool any = kernel == QUANTIZED_KERNEL_AUTO;
-    bool of_awq = kernel == QUANTIZED_KERNEL_GEMM || kernel == QUANTIZED_KERNEL_GEMV;
-    bool of_four = kernel == QUANTIZED_KERNEL_EXLLAMA || kernel == QUANTIZED_KERNEL_EXLLAMAV2;
-    if (!workload_is_packed(workload)) {
-        return STATUS_OK;
-    }
-    if (workload->precision == PRECISION_FP8 || (awq && eight)) {
-        return status_set(error, STATUS_INVALID, "%s: its weights have %s; write %s", quantize.text,
-                          awq ? "4 bits" : "4 or 8 bits", workload_name_words(error, FIELD_PRECISION, "int4").text);
-    }
-    if (workload->mode == MODE_TRAIN) {
-        return status_set(error, STATUS_INVALID, "%s: training beside packed weights is not modelled; write %s, or %s",
-                          quantize.text, workload_name_words(error, FIELD_MODE, "infer").text,
-                          workload_value_words(error, FIELD_QUANTIZE, "linear").text);
-    }
-    if (!any && (of_awq != awq || (of_four && eight))) {
-        return status_set(error, STATUS_INVALID, "%s: it does not read the %d bits of %s; write %s",
-                          workload_name_words(error, FIELD_QUANTIZED_KERNEL, quantized_kernel_name(kernel)).text,
-                          eight ? 8 : 4, quantize_name(workload->quantize),
-                          awq     ? "gemm or gemv"
-                          : eight ? "cuda-old"
-                                  : "exllama, exllamav2 or cuda-old");
-    }
-    if (workload->act_order && workload->group_size > 0 && (eight || kernel == QUANTIZED_KERNEL_CUDA_OLD)) {
-        return status_set(error, STATUS_INVALID,
-                          "%s: for 8 bits and without exllama AutoGPTQ reads such groups with a layer that is not "
-                          "modelled; write %s, or false",
-                          workload_key_words(error, FIELD_ACT_ORDER).text,
-                          workload_value_words(error, FIELD_GROUP_SIZE, "0").text);
-    }
-    return STATUS_OK;
-}
-
 /* What is done besides one pass on one device. */
 static enum status_code carrying_check(const struct workload *workload, struct status *error)
 {
@@ -418,7 +379,7 @@ static enum status_code result_check(const struct workload *workload, struct sta
 enum status_code workload_check(const struct workload *workload, struct status *error)
 {
     bool trains = workload->mode == MODE_TRAIN;
-    enum status_code code = packed_check(workload, error);
+    enum status_code code = workload_quantization_check(workload, error);
     if (code != STATUS_OK) {
         return code;
     }

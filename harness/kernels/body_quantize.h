@@ -9,7 +9,7 @@
 #ifndef ASSAY_KERNELS_BODY_QUANTIZE_H
 #define ASSAY_KERNELS_BODY_QUANTIZE_H
 
-#include "harness/kernels/body.h"
+#include "harness/kernels/body_map_codes.h"
 
 #define FLOAT8_E4M3FN_LARGEST 448.0f
 
@@ -140,13 +140,50 @@ BODY float sum_value(int32_t sum, float row_scale, float column_scale)
     return (float)sum * (row_scale * column_scale) * (1.0f / 16129.0f);
 }
 
-/* The dot product of a row of `columns` elements with codes [first, first + columns) in blocks of `block`. */
-BODY float quantized_dot(struct team team, struct span a, const void *codes, enum dtype dtype, const float *scales,
-                         int64_t block, int64_t first, int64_t columns)
+/* The scales of a tensor's blocks of `length` elements: numbers, or, if codes is not NULL, codes of a map with scales
+ * of their own, one for each `nested_length` of them, plus an offset. */
+struct block_scales {
+    const float *scales;
+    const uint8_t *codes;
+    const float *map, *offset;
+    int64_t length, nested_length;
+};
+
+/* Of the operands of QUANTIZED_LINEAR or NESTED_LINEAR. */
+BODY_COUNT struct block_scales block_scales_of(const struct operation_call *call)
+{
+    bool nested = call->opcode == OPCODE_NESTED_LINEAR;
+    struct block_scales scales;
+    scales.scales = (const float *)call->tensors[nested ? 3 : 2].data;
+    scales.codes = nested ? (const uint8_t *)call->tensors[2].data : NULL;
+    scales.map = nested ? (const float *)call->tensors[4].data : NULL;
+    scales.offset = nested ? (const float *)call->tensors[5].data : NULL;
+    scales.length = call->attributes.i[0];
+    scales.nested_length = call->attributes.i[1];
+    return scales;
+}
+
+BODY_COUNT int linear_bias_index(const struct operation_call *call)
+{
+    int index = call->opcode == OPCODE_NESTED_LINEAR ? 6 : 3;
+    return call->input_count > index ? index : -1;
+}
+
+BODY float block_scale_at(const struct block_scales *scales, int64_t block)
+{
+    return scales->codes == NULL
+               ? scales->scales[block]
+               : scales->map[scales->codes[block]] * scales->scales[block / scales->nested_length] + *scales->offset;
+}
+
+/* The dot product of a row of `columns` elements with codes [first, first + columns). */
+BODY float quantized_dot(struct team team, struct span a, const void *codes, enum dtype dtype,
+                         const struct block_scales *scales, int64_t first, int64_t columns)
 {
     float sum = 0.0f;
     for (int64_t k = team.lane; k < columns; k += team.lanes) {
-        sum += span_get(a, k) * code_value(codes, dtype, first + k, scales[(first + k) / block]);
+        float scale = block_scale_at(scales, (first + k) / scales->length);
+        sum += span_get(a, k) * code_value(codes, dtype, first + k, scale);
     }
     return team_sum(team, sum);
 }

@@ -80,6 +80,45 @@ const char *quantized_linear_check(const struct operation_call *call)
     return fit ? quantized_check(&t[1], &t[2], to.columns * a.columns, call->attributes.i[0]) : shapes_wrong;
 }
 
+static const char *map_codes_check(const struct tensor *codes, const struct tensor *scales, const struct tensor *map,
+                                   int64_t block)
+{
+    if (block < 1) {
+        return attributes_wrong;
+    }
+    int64_t count = tensor_element_count(codes);
+    return shapes_verdict(tensor_element_count(map) == 256 &&
+                          tensor_element_count(scales) == count / block + (count % block != 0));
+}
+
+const char *map_quantize_check(const struct operation_call *call)
+{
+    const struct tensor *t = call->tensors;
+    const char *wrong = map_codes_check(&t[2], &t[3], &t[1], call->attributes.i[0]);
+    return wrong != NULL ? wrong : shapes_verdict(tensor_element_count(&t[0]) == tensor_element_count(&t[2]));
+}
+
+const char *map_dequantize_check(const struct operation_call *call)
+{
+    const struct tensor *t = call->tensors;
+    const char *wrong = map_codes_check(&t[0], &t[1], &t[2], call->attributes.i[0]);
+    return wrong != NULL ? wrong : shapes_verdict(tensor_element_count(&t[0]) == tensor_element_count(&t[3]));
+}
+
+const char *nested_linear_check(const struct operation_call *call)
+{
+    const struct tensor *t = call->tensors;
+    const struct tensor *out = &t[call->input_count];
+    if (t[0].rank < 1 || out->rank < 1) {
+        return shapes_wrong;
+    }
+    struct rows a = rows_of(&t[0]), to = rows_of(out);
+    bool fit = a.count == to.count && tensor_element_count(&t[5]) == 1 &&
+               (call->input_count == 6 || tensor_element_count(&t[6]) == to.columns);
+    const char *wrong = fit ? map_codes_check(&t[2], &t[3], &t[4], call->attributes.i[1]) : shapes_wrong;
+    return wrong != NULL ? wrong : quantized_check(&t[1], &t[2], to.columns * a.columns, call->attributes.i[0]);
+}
+
 const char *dequantize_sums_check(const struct operation_call *call)
 {
     const struct tensor *t = call->tensors;

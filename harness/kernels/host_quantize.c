@@ -137,16 +137,14 @@ const char *host_quantize(const struct operation_call *call)
 }
 
 /* Elements [first, first + count) of the quantised tensor, at most SPAN_ELEMENTS, as float32. */
-static void codes_read(const struct operation_call *call, int codes_at, int64_t first, int64_t count, float *to)
+static void codes_read(const struct tensor *codes, const struct block_scales *scales, int64_t first, int64_t count,
+                       float *to)
 {
-    const struct tensor *codes = &call->tensors[codes_at];
-    const float *scales = call->tensors[codes_at + 1].data;
-    int64_t block = call->attributes.i[0];
     int64_t k = 0;
     while (k < count) {
-        int64_t b = (first + k) / block;
-        int64_t end = (b + 1) * block - first < count ? (b + 1) * block - first : count;
-        span_worth(codes, first + k, end - k, scales[b], to + k);
+        int64_t b = (first + k) / scales->length;
+        int64_t end = (b + 1) * scales->length - first < count ? (b + 1) * scales->length - first : count;
+        span_worth(codes, first + k, end - k, block_scale_at(scales, b), to + k);
         k = end;
     }
 }
@@ -155,11 +153,12 @@ static void codes_read(const struct operation_call *call, int codes_at, int64_t 
 static void run_dequantize(const struct operation_call *call, int64_t first, int64_t at, int64_t count)
 {
     const struct tensor *out = &call->tensors[call->input_count];
+    struct block_scales scales = {.scales = call->tensors[1].data, .length = call->attributes.i[0]};
     float scratch[SPAN_ELEMENTS];
     for (int64_t k = 0; k < count; k += SPAN_ELEMENTS) {
         int64_t piece = count - k < SPAN_ELEMENTS ? count - k : SPAN_ELEMENTS;
         struct span to = span_target(out, at + k, 1, scratch);
-        codes_read(call, 0, first + k, piece, to.data);
+        codes_read(&call->tensors[0], &scales, first + k, piece, to.data);
         span_write(to, out, at + k, 1, piece);
     }
 }
@@ -212,17 +211,19 @@ static void linear_column(const struct operation_call *call, int64_t row, int ro
                           float sums[LINEAR_ROWS])
 {
     const struct tensor *codes = &call->tensors[1];
+    struct block_scales scales = block_scales_of(call);
     float a[SPAN_ELEMENTS], weight[SPAN_ELEMENTS];
     memset(sums, 0, LINEAR_ROWS * sizeof *sums);
     for (int64_t k = 0; k < columns; k += SPAN_ELEMENTS) {
         int64_t piece = columns - k < SPAN_ELEMENTS ? columns - k : SPAN_ELEMENTS;
         int64_t first = column * columns + k;
-        if (rows == 1 && codes->dtype == DTYPE_NF4X2 && host_nf4_dot_fits(first, call->attributes.i[0])) {
+        bool plain = scales.codes == NULL && codes->dtype == DTYPE_NF4X2;
+        if (rows == 1 && plain && host_nf4_dot_fits(first, scales.length)) {
             struct span from = span_read(&call->tensors[0], row * columns + k, 1, piece, a);
-            sums[0] += host_nf4_dot(from.data, codes->data, call->tensors[2].data, call->attributes.i[0], first, piece);
+            sums[0] += host_nf4_dot(from.data, codes->data, scales.scales, scales.length, first, piece);
             continue;
         }
-        codes_read(call, 1, first, piece, weight);
+        codes_read(codes, &scales, first, piece, weight);
         for (int r = 0; r < rows; r++) {
             struct span from = span_read(&call->tensors[0], (row + r) * columns + k, 1, piece, a);
             sums[r] += span_dot(from.data, weight, piece);
@@ -233,7 +234,8 @@ static void linear_column(const struct operation_call *call, int64_t row, int ro
 const char *host_quantized_linear(const struct operation_call *call)
 {
     const struct tensor *out = &call->tensors[call->input_count];
-    const struct tensor *bias = call->input_count == 4 ? &call->tensors[3] : NULL;
+    int biased = linear_bias_index(call);
+    const struct tensor *bias = biased >= 0 ? &call->tensors[biased] : NULL;
     struct rows a = rows_of(&call->tensors[0]), to = rows_of(out);
     HOST_PARALLEL_FOR(to.columns * a.columns >= PARALLEL_ELEMENTS)
     for (int64_t column = 0; column < to.columns; column++) {

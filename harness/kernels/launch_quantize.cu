@@ -145,12 +145,13 @@ const char *launch_dequantize(const struct operation_call *call, cudaStream_t st
 
 /* quantized_dot, eight elements at a time. */
 BODY float quantized_group_dot(struct team team, const struct tensor *a, int64_t a_first, const struct tensor *codes,
-                               const float *scales, int64_t block, int64_t first, int64_t columns)
+                               const struct block_scales *scales, int64_t first, int64_t columns)
 {
     float sum = 0.0f;
     for (int64_t k = team.lane * GROUP; k < columns; k += (int64_t)team.lanes * GROUP) {
         struct element_group left = group_get(a, a_first + k);
-        struct element_group right = codes_get(codes, first + k, scales[(first + k) / block]);
+        float scale = block_scale_at(scales, (first + k) / scales->length);
+        struct element_group right = codes_get(codes, first + k, scale);
 #pragma unroll
         for (int n = 0; n < GROUP; n++) {
             sum += left.at[n] * right.at[n];
@@ -166,16 +167,16 @@ ROW_KERNEL_FUNCTION quantized_linear_kernel(const __grid_constant__ struct opera
     __shared__ float shared[TEAM_SHARED_FLOATS];
     struct team team = block_team(shared);
     const struct tensor *codes = &call.tensors[1], *out = &call.tensors[call.input_count];
-    const float *scales = (const float *)call.tensors[2].data;
-    int64_t block = call.attributes.i[0];
+    struct block_scales scales = block_scales_of(&call);
+    int biased = linear_bias_index(&call);
     for (int64_t column = blockIdx.x; column < outputs; column += gridDim.x) {
-        float bias = call.input_count == 4 ? tensor_get(&call.tensors[3], column) : 0.0f;
+        float bias = biased >= 0 ? tensor_get(&call.tensors[biased], column) : 0.0f;
         for (int64_t row = 0; row < a.count; row++) {
             int64_t first = column * a.columns;
-            float sum = groups ? quantized_group_dot(team, &call.tensors[0], row * a.columns, codes, scales, block,
-                                                     first, a.columns)
-                               : quantized_dot(team, span_at(&call.tensors[0], row * a.columns), codes->data,
-                                               codes->dtype, scales, block, first, a.columns);
+            float sum =
+                groups ? quantized_group_dot(team, &call.tensors[0], row * a.columns, codes, &scales, first, a.columns)
+                       : quantized_dot(team, span_at(&call.tensors[0], row * a.columns), codes->data, codes->dtype,
+                                       &scales, first, a.columns);
             if (team.lane == 0) {
                 tensor_set(out, row * outputs + column, sum + bias);
             }

@@ -23,7 +23,7 @@
  * RANDOM_INTEGER          -> out i64 dense; uniform in [0, i[1]); i[0] = seed
  * SEQUENCE                -> out i64 dense; element k = i[0] + (k modulo columns): each row counts from i[0]
  * CAUSAL_MASK             -> out dense [.., rows, columns]; 0 if column <= row + i[0], else the lowest finite value
- * DYNAMIC_MAP             -> out f32 dense [256]; the numbers that the codes of ADAM_8BIT stand for (body_adam_8bit.h);
+ * DYNAMIC_MAP             -> out f32 dense [256]; the numbers that the codes of ADAM_8BIT stand for (body_map_codes.h);
  *                            i[0] = 1: signed
  * ATTENTION_MASK (seen i64 dense [B, T]) -> out bool dense [B, 1, S, T]; true if seen is not 0 (without it
  *                            everywhere), column <= row + i[0] and, if i[1] > 0, column > row + i[0] - i[1]
@@ -161,6 +161,12 @@
  * UNPACK_BITS   packed u8 dense [n] -> out u8 dense [8 / i[0] n]; element j n + k: bits i[0] j and up of packed[k]
  * QUANTIZED_LINEAR a dense [.., k], codes of [n, k], scales, (bias [n]) -> out dense [.., n]; a times the transposed
  *                            matrix, dequantised in registers: for few rows
+ * MAP_QUANTIZE  a dense, map f32 [256] -> codes u8, scales f32; for each block of i[0] elements its largest magnitude,
+ *                            and of each element the code of the map's number nearest to it by the scale. map ascends
+ * MAP_DEQUANTIZE codes u8, scales f32, map f32 [256] -> out dense; map[code] * scale
+ * NESTED_LINEAR a dense [.., k], codes of [n, k], scale codes u8, scales f32, map f32 [256], offset f32 [1], (bias [n])
+ *                            -> out dense [.., n]; as QUANTIZED_LINEAR, the scale of a block b of codes being
+ *                            map[scale code b] * scale of the block of i[1] that b is in, plus offset
  * DEQUANTIZE_SUMS sums i32 dense [.., n], row scales f32 [rows], column scales f32 [n] -> out dense;
  *                            sum * row scale * column scale / 127^2
  * INTEGER_MATMUL a, b int8 -> out i32; as MATMUL, without scalars; exact sums
@@ -304,7 +310,10 @@ extern "C" {
     KERNEL(ADAM_8BIT, "FSS(S)>FUUSS", adam_8bit_check, host_adam_8bit, launch_adam_8bit)                               \
     KERNEL(SGD_MOMENTUM, "F(S)>FF", optimizer_check, host_sgd_momentum, launch_optimizer)                              \
     KERNEL(SGD, "F(S)>F", optimizer_check, host_sgd, launch_optimizer)                                                 \
-    KERNEL(UNSCALE, ">FS", unscale_check, host_unscale, launch_unscale)
+    KERNEL(UNSCALE, ">FS", unscale_check, host_unscale, launch_unscale)                                                \
+    KERNEL(MAP_QUANTIZE, "FS>US", map_quantize_check, host_map_quantize, launch_map_quantize)                          \
+    KERNEL(MAP_DEQUANTIZE, "USS>F", map_dequantize_check, host_map_dequantize, launch_map_dequantize)                  \
+    KERNEL(NESTED_LINEAR, "FQUSSS(F)>F", nested_linear_check, host_quantized_linear, launch_quantized_linear)
 
 enum opcode {
 #define KERNEL_OPCODE(name, pattern, check, host, launch) OPCODE_##name,

@@ -69,6 +69,13 @@ struct torch_habits {
     bool linear_workspace_passes, cudnn_attention_last, embedding_parts_summed;
 };
 void tape_torch(struct tape *tape, struct torch_habits habits);
+/* What a release of bitsandbytes does otherwise than 0.50, of 4-bit weights: a layer keeps its input for the backward
+ * pass; weights are quantised in float16, and dequantised to it before they are cast; weights that are quantised twice
+ * share one map of codes; only a single row is multiplied out of the codes, after scales have been dequantised. */
+struct bitsandbytes_habits {
+    bool inputs_kept, weights_halved, map_shared, rows_unfused;
+};
+void tape_bitsandbytes(struct tape *tape, struct bitsandbytes_habits habits);
 bool tape_gradients_enabled(const struct tape *tape);
 /* Whether it is for a GPU, on which libraries choose otherwise than for a host. */
 bool tape_targets_gpu(const struct tape *tape);

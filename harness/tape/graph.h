@@ -7,7 +7,7 @@
 #include "harness/base/name_table.h"
 #include "harness/tape/build.h"
 
-enum { NODE_INPUTS_MAXIMUM = 5, NODE_SAVED_MAXIMUM = 8, NODE_KEPT_MAXIMUM = 3, RECOMPUTATION_CONTEXT_BYTES = 256 };
+enum { NODE_INPUTS_MAXIMUM = 5, NODE_SAVED_MAXIMUM = 8, NODE_KEPT_MAXIMUM = 6, RECOMPUTATION_CONTEXT_BYTES = 256 };
 
 struct shape {
     int rank;
@@ -132,6 +132,7 @@ struct tape {
     bool gradients, training, autocast, autocast_uncached, in_backward;
     bool tf32_products, tf32_convolutions; /* allowed */
     struct torch_habits torch;
+    struct bitsandbytes_habits bitsandbytes;
     struct recomputation *recording; /* the block whose places are being noted, or filled */
     bool refilling;                  /* filled */
     bool stopped;                    /* all places are filled: nothing more is recorded until the block returns */
@@ -144,6 +145,7 @@ struct tape {
     struct workspaces forward_workspaces[PLACE_MAXIMUM], backward_workspaces;
     int place;                         /* the tape's own: of what is made of nothing */
     bool has_places;                   /* tape_place was called: otherwise nobody asks where a storage lies */
+    struct value *scale_map;           /* of scales that are quantised; NULL until it is needed */
     struct value *moment_maps[2];      /* of 8-bit Adam, signed and unsigned; NULL until it is needed */
     struct value *one;                 /* the gradient of the loss itself, while its graph runs */
     tape_gradient_hook *gradient_hook; /* NULL: none */

@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include "harness/tape/graph.h"
+#include "harness/tape/nested_scales.h"
 
 enum { NF4_BLOCK = 64, NF4_LEVELS = 16 };
 
-/* Up to so many rows bitsandbytes multiplies out of the codes themselves, whatever the GPU. */
-enum { NF4_FUSED_ROWS = 4 };
+/* Up to so many rows bitsandbytes multiplies out of the codes themselves, whatever the GPU; before 0.50 one. */
+enum { NF4_FUSED_ROWS = 4, NF4_FUSED_ROWS_BEFORE = 1 };
 
 /* cuBLAS multiplies int8 and float8 whose rows are multiples of this. */
 enum { INT8_ALIGNMENT = 4, FLOAT8_ALIGNMENT = 16, FLOAT8_CAPABILITY = 89 };
@@ -80,7 +81,8 @@ static void quantize_run(struct tape *tape, struct value *from, const struct qua
     tape_run(tape, OPCODE_QUANTIZE, &attributes, 1, 3, values);
 }
 
-struct quantized tape_quantize(struct tape *tape, enum quantized_form form, struct value *from, const char *label)
+static struct quantized quantized_make(struct tape *tape, enum quantized_form form, struct value *from, bool twice,
+                                       const char *label)
 {
     struct quantized made = {.form = form};
     if (from == NULL || tape_failed(tape)) {
@@ -96,25 +98,69 @@ struct quantized tape_quantize(struct tape *tape, enum quantized_form form, stru
         made.table = value_new_in(tape, CATEGORY_WEIGHTS, DTYPE_FLOAT32, &levels, label);
         tape_fill(tape, made.table, 0.0);
     }
+    if (twice) {
+        nested_scales_make(tape, &made, label);
+    }
     if (source != from) {
         tape_drop(tape, source);
     }
     return made;
 }
 
+struct quantized tape_quantize(struct tape *tape, enum quantized_form form, struct value *from, const char *label)
+{
+    return quantized_make(tape, form, from, false, label);
+}
+
+struct quantized tape_quantize_twice(struct tape *tape, struct value *from, const char *label)
+{
+    return quantized_make(tape, QUANTIZED_NF4, from, true, label);
+}
+
+void tape_quantized_hold(struct tape *tape, const struct quantized *tensor)
+{
+    struct value *const parts[] = {tensor->codes, tensor->scales, tensor->table,
+                                   tensor->map,   tensor->nested, tensor->mean};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        tape_hold(tape, parts[i]);
+    }
+}
+
 /* -- use */
 
-struct value *tape_dequantize(struct tape *tape, const struct quantized *tensor, enum dtype dtype)
+/* scales: those of the tensor, in float32. */
+static struct value *weight_dequantize(struct tape *tape, const struct quantized *tensor, struct value *scales,
+                                       enum dtype dtype)
 {
-    if (tensor->codes == NULL || tape_failed(tape)) {
+    if (tensor->codes == NULL || scales == NULL || tape_failed(tape)) {
         return NULL;
     }
     struct shape shape = {.rank = tensor->rank};
     memcpy(shape.size, tensor->size, sizeof shape.size);
     struct operation_attributes attributes = block_attributes(tensor, 0);
     struct value *result = temporary_new(tape, dtype, &shape, "dequantised weight");
-    struct value *values[] = {tensor->codes, tensor->scales, result};
+    struct value *values[] = {tensor->codes, scales, result};
     tape_run(tape, OPCODE_DEQUANTIZE, &attributes, 2, 3, values);
+    return result;
+}
+
+/* bitsandbytes' dequantize_4bit of a weight, and the cast to dtype of those that were quantised in float16. */
+struct value *tape_dequantize(struct tape *tape, const struct quantized *tensor, enum dtype dtype)
+{
+    bool halved_first = tensor->form == QUANTIZED_NF4 && tape->bitsandbytes.weights_halved && dtype != DTYPE_FLOAT16;
+    struct value *scales = tensor->scales, *worth = NULL;
+    if (tensor->nested != NULL) {
+        scales = nested_scales_read(tape, tensor, true, &worth);
+    }
+    struct value *result = weight_dequantize(tape, tensor, scales, halved_first ? DTYPE_FLOAT16 : dtype);
+    if (tensor->nested != NULL) {
+        tape_drop(tape, scales);
+    }
+    if (halved_first && result != NULL) {
+        struct value *half = result;
+        result = make_copy(tape, half, dtype, "dequantised weight");
+        tape_drop(tape, half);
+    }
     return result;
 }
 
@@ -181,21 +227,31 @@ static struct value *int8_product(struct tape *tape, struct value *rows, const s
     return result;
 }
 
-/* Few rows: out of the codes, without a copy of the weight. */
+/* Few rows: out of the codes, without a copy of the weight. Scales that are quantised themselves are read as codes too,
+ * or dequantised before. */
 static struct value *fused_product(struct tape *tape, struct value *rows, const struct quantized *weight,
                                    struct value *bias)
 {
+    bool nested = weight->nested != NULL && !tape->bitsandbytes.rows_unfused;
+    bool reads = weight->nested != NULL && !nested;
     struct shape shape = {.rank = 2, .size = {rows->shape.size[0], weight->size[0]}};
-    struct value *source = make_dense(tape, rows);
+    struct value *source = make_dense(tape, rows), *worth = NULL, *scales = weight->scales;
+    if (reads) {
+        scales = nested_scales_read(tape, weight, tape->bitsandbytes.map_shared, &worth);
+        tape_drop(tape, worth);
+    }
     struct value *result = value_new(tape, rows->dtype, &shape, "linear");
-    struct operation_attributes attributes = block_attributes(weight, 0);
-    struct value *values[5] = {source, weight->codes, weight->scales};
-    int count = 3;
+    struct operation_attributes attributes = block_attributes(weight, nested ? NESTED_BLOCK : 0);
+    struct value *values[8] = {source, weight->codes, scales, weight->nested, weight->map, weight->mean};
+    int count = nested ? 6 : 3;
     if (bias != NULL) {
         values[count++] = bias;
     }
     values[count] = result;
-    tape_run(tape, OPCODE_QUANTIZED_LINEAR, &attributes, count, count + 1, values);
+    tape_run(tape, nested ? OPCODE_NESTED_LINEAR : OPCODE_QUANTIZED_LINEAR, &attributes, count, count + 1, values);
+    if (reads) {
+        tape_drop(tape, scales);
+    }
     return result;
 }
 
@@ -226,8 +282,17 @@ static struct value *float8_product(struct tape *tape, struct value *rows, const
 static struct value *dequantized_product(struct tape *tape, struct value *rows, const struct quantized *weight,
                                          struct value *bias)
 {
-    struct value *dense = tape_dequantize(tape, weight, rows->dtype);
+    bool keeps_scales = weight->nested != NULL && !tape->bitsandbytes.rows_unfused;
+    struct value *scales = NULL, *worth = NULL, *dense;
+    if (keeps_scales) { /* names of _dequant_linear_fallback, until it returns */
+        scales = nested_scales_read(tape, weight, false, &worth);
+        dense = weight_dequantize(tape, weight, scales, rows->dtype);
+    } else {
+        dense = tape_dequantize(tape, weight, rows->dtype);
+    }
     struct value *result = make_product(tape, rows, value_turned(tape, dense), bias, "linear");
+    tape_drop(tape, scales);
+    tape_drop(tape, worth);
     tape_drop(tape, dense);
     return result;
 }
@@ -246,7 +311,8 @@ static struct value *quantized_product(struct tape *tape, struct value *rows, co
     if (weight->form == QUANTIZED_INT8 && size_is_multiple(weight, INT8_ALIGNMENT)) {
         return int8_product(tape, rows, weight, bias);
     }
-    if (weight->form == QUANTIZED_NF4 && rows->shape.size[0] <= NF4_FUSED_ROWS && weight->size[1] % NF4_BLOCK == 0) {
+    int64_t fused = tape->bitsandbytes.rows_unfused ? NF4_FUSED_ROWS_BEFORE : NF4_FUSED_ROWS;
+    if (weight->form == QUANTIZED_NF4 && rows->shape.size[0] <= fused && weight->size[1] % NF4_BLOCK == 0) {
         return fused_product(tape, rows, weight, bias);
     }
     if (weight->form == QUANTIZED_FLOAT8 && tape->target->capability >= FLOAT8_CAPABILITY &&
@@ -256,14 +322,19 @@ static struct value *quantized_product(struct tape *tape, struct value *rows, co
     return dequantized_product(tape, rows, weight, bias);
 }
 
-/* inputs: a, bias. saved or kept: codes, scales, and of int8 the activations. attributes.i: the form, and the sizes of
- * the weight. */
+/* inputs: a, bias. saved or kept: codes, scales, the activations if they are kept, and what nested scales consist of.
+ * attributes.i: the form, and the sizes of the weight. */
 static void linear_quantized_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {
     const int64_t *i = node->attributes.i;
     struct value **stored = node->kept[0] != NULL ? node->kept : node->saved;
     struct quantized weight = {
         .form = (enum quantized_form)i[0], .rank = 2, .size = {i[1], i[2]}, .codes = stored[0], .scales = stored[1]};
+    if (node->kept[0] != NULL) {
+        weight.nested = stored[3];
+        weight.map = stored[4];
+        weight.mean = stored[5];
+    }
     struct value *gradient = make_rows(tape, out[0]);
     if (gradient == NULL) {
         return;
@@ -283,7 +354,7 @@ static void linear_quantized_backward(struct tape *tape, struct node *node, stru
 }
 
 /* The functions of bitsandbytes keep what they need as attributes and not as saved tensors: MatMul4Bit its codes,
- * MatMul8bitLt its activations besides, of which it reads the dtype alone. */
+ * MatMul8bitLt, and MatMul4Bit of older releases, its activations besides, of which it reads the dtype at most. */
 static void linear_quantized_remember(struct tape *tape, struct node *node, struct value *rows,
                                       const struct quantized *weight)
 {
@@ -294,7 +365,10 @@ static void linear_quantized_remember(struct tape *tape, struct node *node, stru
     }
     node_keep(tape, node, 0, weight->codes);
     node_keep(tape, node, 1, weight->scales);
-    node_keep(tape, node, 2, weight->form == QUANTIZED_INT8 ? rows : NULL);
+    node_keep(tape, node, 2, weight->form == QUANTIZED_INT8 || tape->bitsandbytes.inputs_kept ? rows : NULL);
+    node_keep(tape, node, 3, weight->nested);
+    node_keep(tape, node, 4, weight->map);
+    node_keep(tape, node, 5, weight->mean);
 }
 
 struct value *tape_linear_quantized(struct tape *tape, struct value *a, const struct quantized *weight,

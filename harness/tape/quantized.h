@@ -5,10 +5,12 @@
  * 64 elements and a table of 16 float32 levels that it keeps with every weight; the weight is dequantised as a whole
  * for the call, except if few rows are multiplied. float8 is one float32 scale for each tensor (torchao's per-tensor
  * form); activations are quantised in the same way and multiplied as float8 if the target can, else the weight is
- * dequantised.
+ * dequantised. nf4 may be quantised twice (compress_statistics): the scales less their mean become codes of one byte
+ * that stand for numbers of a map, 256 of them with a float32 scale (nested_scales.h).
  *
  * Worked, bytes of a projection [11008, 4096] (45,088,768 elements): int8 45,088,768 + 4 * 11,008 = 45,132,800; nf4
- * 22,544,384 + 4 * 704,512 + 64 = 25,362,496; float8 45,088,768 + 4. */
+ * 22,544,384 + 4 * 704,512 + 64 = 25,362,496, quantised twice 22,544,384 + 704,512 + 4 * 2,752 + 1,024 + 4 + 64 =
+ * 23,260,996; float8 45,088,768 + 4. */
 #ifndef ASSAY_TAPE_QUANTIZED_H
 #define ASSAY_TAPE_QUANTIZED_H
 
@@ -36,6 +38,8 @@ struct quantized {
     int64_t size[TENSOR_RANK_MAXIMUM]; /* of the tensor; of a projection [out, in] */
     struct value *codes, *scales;
     struct value *table; /* nf4: the levels, which no operation reads; else NULL */
+    /* nf4 quantised twice, else NULL: scales are codes of map, with scales and a mean of their own */
+    struct value *map, *nested, *mean;
     /* packed: its sizes are [out, in]; the rest of its buffers, NULL where a layer has none */
     const struct packing *packing;
     struct value *zeros, *groups, *bias, *permutations[2];
@@ -45,6 +49,12 @@ struct quantized {
  * loader takes in between is taken and given back: int8 a float16 copy of from, nf4 a dense copy if from is a
  * view. */
 struct quantized tape_quantize(struct tape *tape, enum quantized_form form, struct value *from, const char *label);
+
+/* The same in nf4, whose scales are quantised too. */
+struct quantized tape_quantize_twice(struct tape *tape, struct value *from, const char *label);
+
+/* Keeps for good what is stored. */
+void tape_quantized_hold(struct tape *tape, const struct quantized *tensor);
 
 /* The whole tensor in dtype, a temporary of the open frame. */
 struct value *tape_dequantize(struct tape *tape, const struct quantized *tensor, enum dtype dtype);

@@ -114,6 +114,11 @@ void tape_torch(struct tape *tape, struct torch_habits habits)
     tape->torch = habits;
 }
 
+void tape_bitsandbytes(struct tape *tape, struct bitsandbytes_habits habits)
+{
+    tape->bitsandbytes = habits;
+}
+
 bool tape_gradients_enabled(const struct tape *tape)
 {
     return tape->gradients;

@@ -119,10 +119,9 @@ static void tensor_load_quantized(struct build *build, int index, enum quantized
     tensor_fill(build, whole, own);
     struct value *stored = tensor_is_turned(skeleton, index) ? tape_transpose(tape, whole, 0, 1) : whole;
     struct quantized *quantized = &build->quantized[index];
-    *quantized = tape_quantize(tape, form, stored, own->path);
-    quantized->codes = tape_hold(tape, quantized->codes);
-    quantized->scales = tape_hold(tape, quantized->scales);
-    quantized->table = tape_hold(tape, quantized->table);
+    *quantized = build->forward.workload->double_quant ? tape_quantize_twice(tape, stored, own->path)
+                                                       : tape_quantize(tape, form, stored, own->path);
+    tape_quantized_hold(tape, quantized);
     tape_frame_close(tape, frame, NULL);
 }
 

@@ -202,7 +202,8 @@ def build(case, device, checkpointing=SHADOW_CHECKPOINTING):
     keep_float32(model, dtype)
     if case["precision"] in QUANTIZED:
         import shadow_bitsandbytes  # here alone, as peft below
-        model = shadow_bitsandbytes.quantize(model, case["precision"], case.get("llm_int8_threshold", 0))
+        model = shadow_bitsandbytes.quantize(model, case["precision"], case.get("llm_int8_threshold", 0),
+                                             case.get("double_quant", False))
     if case.get("reentrant"):  # what PEFT's own defaults come to
         checkpointing = {"use_reentrant": True}
     if case.get("prepare_kbit"):

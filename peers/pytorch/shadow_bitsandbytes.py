@@ -83,9 +83,9 @@ def weight_quantize(module, dtype):
         module.bias = torch.nn.Parameter(module.bias.data.to(dtype), requires_grad=False)
 
 
-def quantize(model, precision, threshold):
-    """A model on meta as from_pretrained gives it with a configuration of bitsandbytes."""
-    configuration = BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4",
+def quantize(model, precision, threshold, twice=False):
+    """A model on meta as from_pretrained gives it with a configuration of bitsandbytes; twice: double quantisation."""
+    configuration = BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=twice,
                                        bnb_4bit_compute_dtype=torch.bfloat16) if precision == "int4" else \
         BitsAndBytesConfig(load_in_8bit=True, llm_int8_threshold=float(threshold))
     quantizer = AutoHfQuantizer.from_config(configuration, pre_quantized=False)
@@ -98,13 +98,23 @@ def quantize(model, precision, threshold):
 
 
 def quantization_tensors(model):
-    """(name, tensor) of what stands beside the codes, which are parameters: scales and levels."""
+    """(name, tensor) of what stands beside the codes, which are parameters: scales, levels, and of double quantisation
+    the map, scale and mean of scales; at last the map that those of all weights are copied from."""
+    twice = False
     for name, module in model.named_modules():
         if isinstance(module, bitsandbytes.nn.Linear4bit):
-            yield name + ".weight.absmax", module.weight.quant_state.absmax
-            yield name + ".weight.code", module.weight.quant_state.code
+            state = module.weight.quant_state
+            yield name + ".weight.absmax", state.absmax
+            yield name + ".weight.code", state.code
+            if state.nested:
+                twice = True
+                yield name + ".weight.nested_absmax", state.state2.absmax
+                yield name + ".weight.nested_code", state.state2.code
+                yield name + ".weight.offset", state.offset
         elif isinstance(module, bitsandbytes.nn.Linear8bitLt):
             yield name + ".weight.SCB", module.weight.SCB if module.weight.SCB is not None else module.state.SCB
+    if twice:
+        yield "map of scales", bitsandbytes.functional.name2qmap["dynamic"]
 
 
 def kept_tensors(result):

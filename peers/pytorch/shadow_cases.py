@@ -239,6 +239,22 @@ def quantized_cases():
     return out
 
 
+def double_quant_cases():
+    """The same in 4 bits with double quantisation, as QLoRA has it."""
+    out = []
+    twice = {"double_quant": True}
+    for model in ("bert-base-cased", "gpt2", "llama-2-7b", "llama-3.2-1b", "qwen2.5-0.5b"):
+        for batch, seq in ((1, 1), (2, 96), (4, 512)):
+            out.append(case_of(model, "infer", "int4", batch, seq, "sdpa", **twice))
+        adapted = {"lora_rank": 8, "lora_targets": "linear", **twice}
+        for more in ({}, {"checkpointing": True}, {"prepare_kbit": True}, {"checkpointing": True, "prepare_kbit": True}):
+            out.append(case_of(model, "train", "int4", 4, 512, "sdpa", "adamw-fused", **adapted, **more))
+    for model in ("tiny/gpt2", "tiny/llama-gqa"):
+        for more in ({}, {"checkpointing": True}, {"prepare_kbit": True}):
+            out.append(case_of(model, "train", "int4", 8, 8, "eager", "adamw-fused", **adapted, **more, events=True))
+    return out
+
+
 def fused_loss_cases():
     """Training with Liger-Kernel's cross entropy, which needs liger-kernel besides."""
     out = []
@@ -532,7 +548,7 @@ def has_form(case):
 
 def cases():
     return (tiny_cases() + layer_pairs() + full_cases() + generate_cases() + quantized_cache_cases() +
-            adapter_cases() + adapter_dropout_cases() + quantized_cases() + fused_loss_cases() +
+            adapter_cases() + adapter_dropout_cases() + quantized_cases() + double_quant_cases() + fused_loss_cases() +
             decoder_cases() + decoder_generate_cases() +
             encoder_cases() + list(filter(has_form, learned_position_cases())) + expert_cases(*EXPERTS) +
             latent_cases() + expert_generate_cases() + encoder_decoder_cases() + falcon_cases() +

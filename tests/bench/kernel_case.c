@@ -110,6 +110,9 @@ const struct unmeasured_operation unmeasured_operations[] = {
     {OPCODE_GROUPED_CONVOLUTION_BACKWARD_INPUT, "a plain loop whose speed is not its purpose"},
     {OPCODE_GROUPED_CONVOLUTION_BACKWARD_WEIGHT, "a plain loop whose speed is not its purpose"},
     {OPCODE_UNPACK_BITS, "a plain loop whose speed is not its purpose"},
+    {OPCODE_MAP_QUANTIZE, "scales of weights, one for each 64 elements, once for a case"},
+    {OPCODE_MAP_DEQUANTIZE, "scales of weights, one for each 64 elements"},
+    {OPCODE_NESTED_LINEAR, "the loop of QUANTIZED_LINEAR, and a scale more for each block"},
     {OPCODE_QUOTIENT, "a few numbers for each beam"},
     {OPCODE_REMAINDER, "a few numbers for each beam"},
 };

@@ -35,6 +35,7 @@ static const char *const grounds[] = {
     "model: tiny-llama, mode: train, lora_rank: 8",
     "model: tiny-llama, mode: train, lora_rank: 8, precision: int8",
     "model: tiny-llama, mode: load, precision: int8",
+    "model: tiny-llama, mode: load, precision: int4",
     "model: tiny-llama, mode: load, precision: int4, quantize: gptq",
     "model: tiny-resnet, mode: infer",
 };

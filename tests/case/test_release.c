@@ -27,7 +27,7 @@ static void a_habit_holds_in_its_releases_and_with_its_models(void **state)
     const struct workload now = workload_default(MODE_INFER);
     for (int habit = 0; habit < RELEASE_HABIT_COUNT; habit++) {
         assert_false(release_has(&now, "llama", (enum release_habit)habit));
-        assert_false(has("transformers=5.23+torch=2.11", "llama", (enum release_habit)habit));
+        assert_false(has("transformers=5.23+torch=2.11+bitsandbytes=0.50", "llama", (enum release_habit)habit));
     }
     assert_true(has("transformers=4.44", "llama", RELEASE_LOGITS_FLOAT32));
     assert_true(has("transformers=4.44.2", "qwen2", RELEASE_LOGITS_FLOAT32));
@@ -47,6 +47,10 @@ static void releases_are_read_by_library(void **state)
     assert_int_equal(both.of[LIBRARY_TRANSFORMERS], 4038);
     assert_int_equal(both.of[LIBRARY_TORCH], 2001);
     assert_int_equal(release_numbers_of("torch=2.10.0").of[LIBRARY_TORCH], 2010);
+    assert_int_equal(release_numbers_of("torch=2.4+bitsandbytes=0.41.1").of[LIBRARY_BITSANDBYTES], 41);
+    assert_true(has("bitsandbytes=0.42", "llama", RELEASE_INPUTS_KEPT));
+    assert_false(has("bitsandbytes=0.43.2", "llama", RELEASE_INPUTS_KEPT));
+    assert_true(has("torch=2.4+bitsandbytes=0.49", "llama", RELEASE_ROWS_UNFUSED));
     assert_int_equal(release_numbers_of("torch=2.10.0").of[LIBRARY_TRANSFORMERS], release_numbers_of(NULL).of[0]);
 }
 
@@ -66,12 +70,14 @@ static void what_is_no_release_is_refused_with_the_remedy(void **state)
                                "leave it out for 5.23"},
         {"transformers", "release: '' of transformers is not a release; write one from 4.31 to 5.23, or leave it out "
                          "for 5.23"},
-        {"4.46", "release: '4.46' names no library that is known; write transformers=4.46, torch=2.1 or "
-                 "transformers=4.46+torch=2.1"},
-        {"torch=2.1+transformers=4.46", "release: torch=2.1+transformers=4.46 names a library twice, or torch first; "
-                                        "write transformers=4.46+torch=2.1"},
-        {"torch=2.1+torch=2.2", "release: torch=2.1+torch=2.2 names a library twice, or torch first; write "
-                                "transformers=4.46+torch=2.1"},
+        {"4.46", "release: '4.46' names no library that is known; write transformers=4.46, torch=2.1, "
+                 "bitsandbytes=0.41 or transformers=4.46+torch=2.1"},
+        {"torch=2.1+transformers=4.46", "release: torch=2.1+transformers=4.46 names a library twice, or in "
+                                        "another order; write transformers=4.46+torch=2.1+bitsandbytes=0.41"},
+        {"torch=2.1+torch=2.2", "release: torch=2.1+torch=2.2 names a library twice, or in another order; write "
+                                "transformers=4.46+torch=2.1+bitsandbytes=0.41"},
+        {"bitsandbytes=0.40", "release: '0.40' of bitsandbytes is before the releases that are known; write one from "
+                              "0.41 to 0.50, or leave it out for 0.50"},
     };
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         struct workload workload = workload_default(MODE_INFER);

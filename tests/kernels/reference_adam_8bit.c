@@ -1,5 +1,5 @@
-/* Reference of 8-bit Adam. The maps are made as bitsandbytes' create_dynamic_map makes them, as a list that is sorted;
- * codes are found by looking at all numbers of a map. */
+/* Reference of 8-bit Adam, and of other codes of a map. The maps are made as bitsandbytes' create_dynamic_map makes
+ * them, as a list that is sorted; codes are found by looking at all numbers of a map. */
 #include "tests/kernels/reference.h"
 
 #include <math.h>
@@ -87,5 +87,34 @@ void reference_adam_8bit(const struct operation_call *call, double *const *v)
         for (int i = 0; i < 2; i++) {
             block_encode(v[1 + i], moments[i], size, &v[out + 1 + i][first], &v[out + 3 + i][first / BLOCK]);
         }
+    }
+}
+
+void reference_map_quantize(const struct operation_call *call, double *const *values)
+{
+    int64_t count = tensor_element_count(&call->tensors[0]), block = call->attributes.i[0];
+    const double *map = values[1];
+    for (int64_t first = 0; first < count; first += block) {
+        int64_t size = count - first < block ? count - first : block;
+        double *scale = &values[3][first / block];
+        *scale = 0.0;
+        for (int64_t k = first; k < first + size; k++) {
+            *scale = fmax(*scale, fabs(values[0][k]));
+        }
+        for (int64_t k = first; k < first + size; k++) {
+            /* Rounded where the definition rounds, so that a tie is the same tie. */
+            float scaled = *scale > 0.0 ? (float)values[0][k] * (1.0f / (float)*scale) : 0.0f;
+            values[2][k] = 0;
+            for (int code = 1; code < CODES; code++) {
+                values[2][k] = scaled > 0.5f * ((float)map[code - 1] + (float)map[code]) ? code : values[2][k];
+            }
+        }
+    }
+}
+
+void reference_map_dequantize(const struct operation_call *call, double *const *values)
+{
+    for (int64_t k = 0; k < tensor_element_count(&call->tensors[0]); k++) {
+        values[3][k] = values[2][(int)values[0][k]] * values[1][k / call->attributes.i[0]];
     }
 }

@@ -122,6 +122,22 @@ void reference_quantized_linear(const struct operation_call *call, double *const
     }
 }
 
+void reference_nested_linear(const struct operation_call *call, double *const *values)
+{
+    const struct tensor *a = &call->tensors[0], *out = &call->tensors[call->input_count];
+    int64_t columns = a->size[a->rank - 1], outputs = out->size[out->rank - 1];
+    int64_t block = call->attributes.i[0], nested = call->attributes.i[1];
+    for (int64_t k = 0; k < tensor_element_count(out); k++) {
+        double sum = call->input_count == 7 ? values[6][k % outputs] : 0.0;
+        for (int64_t j = 0; j < columns; j++) {
+            int64_t at = k % outputs * columns + j, b = at / block;
+            double scale = values[4][(int)values[2][b]] * values[3][b / nested] + values[5][0];
+            sum += values[0][k / outputs * columns + j] * worth(call->tensors[1].dtype, values[1], at, scale);
+        }
+        values[call->input_count][k] = sum;
+    }
+}
+
 void reference_dequantize_sums(const struct operation_call *call, double *const *values)
 {
     int64_t columns = call->tensors[0].size[1];

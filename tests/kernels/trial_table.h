@@ -100,7 +100,10 @@
     TRIAL(ADAM_8BIT, reference_adam_8bit, plan_adam_8bit)                                                              \
     TRIAL(SGD_MOMENTUM, reference_optimizer, plan_optimizer)                                                           \
     TRIAL(SGD, reference_optimizer, plan_optimizer)                                                                    \
-    TRIAL(UNSCALE, reference_optimizer, plan_optimizer)
+    TRIAL(UNSCALE, reference_optimizer, plan_optimizer)                                                                \
+    TRIAL(MAP_QUANTIZE, reference_map_quantize, plan_map_quantize)                                                     \
+    TRIAL(MAP_DEQUANTIZE, reference_map_dequantize, plan_map_dequantize)                                               \
+    TRIAL(NESTED_LINEAR, reference_nested_linear, plan_nested_linear)
 
 /* A row for each operation, or this does not compile. */
 enum {

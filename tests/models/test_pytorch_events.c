@@ -332,19 +332,21 @@ static void adapters_on_quantised_weights_are_pefts(void **state)
 {
     (void)state;
     static const char *const models[] = {"gpt2", "llama-gqa"};
-    for (int variant = 0; variant < 12; variant++) {
+    for (int variant = 0; variant < 18; variant++) {
         struct workload workload = workload_default(MODE_TRAIN);
         workload.batch = workload.seq = 8;
         workload.attention = ATTENTION_EAGER;
-        workload.precision = variant % 2 ? PRECISION_INT4 : PRECISION_INT8;
+        workload.precision = variant % 3 ? PRECISION_INT4 : PRECISION_INT8;
+        workload.double_quant = variant % 3 == 2;
         workload.lora_rank = 8;
         workload.lora_targets = LORA_TARGETS_LINEAR;
-        workload.checkpointing = variant / 2 % 3 == 1;
-        workload.prepare_kbit = variant / 2 % 3 == 2;
+        workload.checkpointing = variant / 3 % 3 == 1;
+        workload.prepare_kbit = variant / 3 % 3 == 2;
         char suffix[96];
-        snprintf(suffix, sizeof suffix, "_lora_rank_8_lora_targets_linear%s%s",
-                 workload.checkpointing ? "_checkpointing" : "", workload.prepare_kbit ? "_prepare_kbit" : "");
-        workload_check_events(models[variant / 6], &workload, suffix);
+        snprintf(suffix, sizeof suffix, "_lora_rank_8_lora_targets_linear%s%s%s",
+                 workload.double_quant ? "_double_quant" : "", workload.checkpointing ? "_checkpointing" : "",
+                 workload.prepare_kbit ? "_prepare_kbit" : "");
+        workload_check_events(models[variant / 9], &workload, suffix);
     }
 }
 

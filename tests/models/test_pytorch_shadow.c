@@ -155,6 +155,8 @@ int main(void)
         /* weights in 8 and 4 bits, and adapters on them: bitsandbytes' own code for CUDA ran there, without its
          * kernels */
         {"tape_and_bitsandbytes_agree", LIST_PATH "-bitsandbytes-0.50.2.jsonl", 60},
+        /* weights in 4 bits whose scales are quantised too */
+        {"tape_and_bitsandbytes_agree_on_double_quantisation", LIST_PATH "-double-quant.jsonl", 35},
         /* 16-bit and quantised weights under autocast, adapters on whole attention blocks */
         {"tape_and_autocast_agree", LIST_PATH "-autocast.jsonl", 60},
         /* Qwen3, Phi-3, Gemma, GPT-NeoX and their windows */
