@@ -36,6 +36,26 @@ static enum status_code program_fit_check(const struct config *config, const str
     return STATUS_OK;
 }
 
+/* What is asked for and the class of the model does not have; it would change nothing. */
+static enum status_code class_check(const struct config *config, const struct workload *workload, struct status *error)
+{
+    const struct family *family = config->family;
+    bool all_rows =
+        !family->generates || family->encode != NULL || release_has(workload, config->model_type, RELEASE_ALL_LOGITS);
+    bool is_eager = family->attends_eagerly || release_has(workload, config->model_type, RELEASE_EAGER_ALONE);
+    if (workload->mode == MODE_INFER && workload->logits == LOGITS_LAST && workload->head != HEAD_BARE && all_rows) {
+        return status_set(error, STATUS_INVALID, "%s: the class of %s computes a result for every token%s; write all",
+                          workload_name_words(error, FIELD_LOGITS, "last").text, config->name,
+                          workload->release != NULL ? " in this release" : "");
+    }
+    if (workload->attention == ATTENTION_NATIVE && is_eager) {
+        return status_set(error, STATUS_INVALID, "%s: the class of %s stores its scores itself%s; write eager",
+                          workload_name_words(error, FIELD_ATTENTION, "native").text, config->name,
+                          family->attends_eagerly ? "" : " in this release");
+    }
+    return STATUS_OK;
+}
+
 enum status_code workload_fit_check(const struct config *config, const struct workload *workload, bool repeats,
                                     struct status *error)
 {
@@ -61,6 +81,7 @@ enum status_code workload_fit_check(const struct config *config, const struct wo
                           workload_value_words(error, FIELD_RELEASE, workload->release).text, config->name);
     }
     enum status_code code = program_fit_check(config, workload, error);
+    code = code == STATUS_OK ? class_check(config, workload, error) : code;
     if (code != STATUS_OK) {
         return code;
     }
