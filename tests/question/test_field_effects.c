@@ -246,7 +246,9 @@ static const char *const release_models[] = {
 static bool releases_differ(const char *model, const char *before, const char *after)
 {
     static const struct base ways[] = {
+        {NULL, MODE_TRAIN, "precision=int4 lora_rank=4 double_quant=true", NULL},
         {NULL, MODE_TRAIN, "precision=int4 lora_rank=4", NULL},
+        {NULL, MODE_INFER, "precision=int4 batch=2 seq=1", NULL},
         {NULL, MODE_TRAIN, "precision=bfloat16", NULL},
         {NULL, MODE_GENERATE, "precision=bfloat16 new_tokens=3", NULL},
         {NULL, MODE_INFER, "precision=bfloat16 padding=true", NULL},
