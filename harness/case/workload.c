@@ -54,6 +54,12 @@ bool workload_field_is_usual(const struct workload *workload, enum case_field fi
     return workload_field_value(workload, field) == workload_field_value(&usual, field);
 }
 
+bool workload_field_is_no(const struct workload *workload, enum case_field field)
+{
+    const struct case_field_row *row = case_field_row(field);
+    return (row->usual_is_no || row->kind == FIELD_KIND_SWITCH) && workload_field_is_usual(workload, field);
+}
+
 enum head workload_head(const struct workload *workload)
 {
     if (workload->head != HEAD_DEFAULT) {

@@ -41,6 +41,8 @@ int64_t workload_field_value(const struct workload *workload, enum case_field fi
 const char *workload_field_text(const struct workload *workload, enum case_field field);
 /* Whether it is the usual one of the mode. */
 bool workload_field_is_usual(const struct workload *workload, enum case_field field);
+/* Whether it says that there is no such thing, as false does of a switch, which is true of every case. */
+bool workload_field_is_no(const struct workload *workload, enum case_field field);
 
 /* The usual values of a mode. */
 struct workload workload_default(enum mode mode);

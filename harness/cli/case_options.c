@@ -83,19 +83,12 @@ enum status_code case_options_read(const struct arguments *arguments, const stru
     return code;
 }
 
-/* Whether the case says no to a field: it would be the same if there were no such field. */
-static bool says_no(const struct workload *workload, enum case_field field)
-{
-    bool has_no = case_field_row(field)->usual_is_no || case_field_kind(field) == FIELD_KIND_SWITCH;
-    return has_no && workload_field_is_usual(workload, field);
-}
-
 enum status_code case_options_check(const struct arguments *arguments, const struct identity *identity,
                                     struct status *error)
 {
     for (enum case_field field = FIELD_MODE + 1; field < FIELD_COUNT; field++) {
-        if (arguments_value(arguments, case_field_key(field)) != NULL && !says_no(&identity->workload, field) &&
-            !identity_has(identity, field)) {
+        if (arguments_value(arguments, case_field_key(field)) != NULL && !identity_has(identity, field) &&
+            !workload_field_is_no(&identity->workload, field)) {
             struct text remedy = {0};
             workload_remedy_append(error, field, &remedy);
             enum status_code code =

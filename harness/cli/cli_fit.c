@@ -60,9 +60,9 @@ static void verdict_words(const struct fit *fit, struct text *text)
         text_append(text, "fits: ");
         left_append(fit, true, text);
     } else if (fit->verdict == FIT_UNDECIDED) {
-        text_append(text, "depends: with the most that it may take ");
+        text_append(text, "depends: if it takes the most that it may, ");
         missing_append(fit, -fit->margin_low_bytes, -fit->margin_low_bytes, text);
-        text_append(text, ", with the least ");
+        text_append(text, "; if it takes the least, ");
         left_append(fit, false, text);
     } else {
         text_append(text, "does not fit: ");

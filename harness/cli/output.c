@@ -74,7 +74,7 @@ static size_t fold_start(const char *line, size_t length, int width)
 /* Where the lines below go on: below start, or near the margin if the longest word behind it does not fit there. */
 static int fold_indent(const char *line, size_t length, size_t start, int width)
 {
-    enum { INDENT = 2, NEAR_MARGIN = 4, COLUMN_LEAST = 16 };
+    enum { INDENT = 2, COLUMN_LEAST = 16 };
     bool is_text = start == strspn(line, " ") && start < COLUMN_LEAST; /* else what is right of other columns */
     int indent = code_point_count(line, start) + (is_text ? INDENT : 0), longest = 0;
     for (size_t at = start; at < length;) {
@@ -83,9 +83,7 @@ static int fold_indent(const char *line, size_t length, size_t start, int width)
         longest = columns > longest ? columns : longest;
         at += blanks + word;
     }
-    return indent + longest <= width || indent <= INDENT ? indent
-           : NEAR_MARGIN + longest <= width              ? NEAR_MARGIN
-                                                         : INDENT;
+    return indent + longest <= width ? indent : INDENT;
 }
 
 static void line_fold(const char *line, size_t length, int width, struct text *text)

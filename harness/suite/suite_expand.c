@@ -168,6 +168,19 @@ static bool index_next(const struct block *block, size_t index[FIELD_COUNT])
     return false;
 }
 
+/* Whether all that is said of a field is that there is no such thing. */
+static bool axis_is_no(const struct block *block, enum case_field field)
+{
+    const struct field_values *values = &block->axes[field].values;
+    struct workload workload = workload_default((enum mode)block->axes[FIELD_MODE].values.items[0].number);
+    bool is_no = field != FIELD_MODEL;
+    for (size_t i = 0; i < values->count && is_no; i++) {
+        workload_put(&workload, field, &values->items[i]);
+        is_no = workload_field_is_no(&workload, field);
+    }
+    return is_no;
+}
+
 static enum status_code axis_unused(struct expansion *expansion, const struct axis *axis, enum case_field field)
 {
     struct text remedy = {0};
@@ -188,7 +201,7 @@ enum status_code block_expand(struct expansion *expansion, struct block *block)
         code = combination_add(expansion, block, index);
     } while (code == STATUS_OK && index_next(block, index));
     for (enum case_field field = 0; code == STATUS_OK && field < FIELD_COUNT; field++) {
-        if (block->axes[field].own && !block->axes[field].used) {
+        if (block->axes[field].own && !block->axes[field].used && !axis_is_no(block, field)) {
             code = axis_unused(expansion, &block->axes[field], field);
         }
     }

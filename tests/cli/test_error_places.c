@@ -208,6 +208,27 @@ static void a_field_that_says_nothing_has_its_remedy(void **state)
     }
 }
 
+/* That there is no such thing is true of every case, in a suite as in options. */
+static void what_says_no_is_taken_everywhere(void **state)
+{
+    static const char text[] = "version: 1\nname: a\ncases:\n  - {model: gpt2, mode: infer, checkpointing: false, "
+                               "lora_dropout: 0, clip_grad: none, prepare_kbit: false}\n";
+    static const char *const words[] = {"gpt2", "--mode",      "infer", "--checkpointing=false", "--lora-dropout",
+                                        "0",    "--clip-grad", "none",  "--prepare-kbit=false",  "--ids",
+                                        NULL};
+    char suite[64];
+    (void)state;
+    snprintf(suite, sizeof suite, "%s/no.yaml", scratch);
+    file_write(suite, text);
+    struct command_result of_suite = command_named("plan", (const char *const[]){suite, "--ids", NULL});
+    struct command_result of_options = command_named("plan", words);
+    assert_string_equal(text_string(&of_suite.error), "");
+    assert_int_equal(of_suite.exit_code, 0);
+    assert_string_equal(text_string(&of_suite.output), text_string(&of_options.output));
+    command_result_release(&of_suite);
+    command_result_release(&of_options);
+}
+
 /* A path that leaves no room is cut at its beginning, and what is wrong is told whole. */
 static void a_long_path_hides_nothing(void **state)
 {
@@ -238,6 +259,7 @@ int main(void)
         cmocka_unit_test(a_command_may_be_named_like_a_field),
         cmocka_unit_test(a_field_is_spelled_as_its_reader_wrote_it),
         cmocka_unit_test(a_field_that_says_nothing_has_its_remedy),
+        cmocka_unit_test(what_says_no_is_taken_everywhere),
         cmocka_unit_test(a_long_path_hides_nothing),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);

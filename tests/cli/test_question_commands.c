@@ -168,11 +168,11 @@ static void a_verdict_says_what_is_missing_or_left(void **state)
         const char *words[WORDS_MAXIMUM], *says[3];
     } rows[] = {
         {{"fit", "gpt2", "--mode", "infer", "--on", "T4", "--batch", "425"},
-         {"\ndepends: with the most that it may take ", " too little", ", with the least "}},
+         {"\ndepends: if it takes the most that it may, ", " too little", "; if it takes the least, "}},
         {{"fit", "tiny-gpt2", "--mode", "load", "--memory", "2097151B"},
          {"\ndoes not fit: 1 B too little (", "while 0 B are held", NULL}},
         {{"fit", "gpt2", "--mode", "train", "--memory", "2558525440B"},
-         {"\ndepends: with the most", "  segments may be ", "--margin 0 takes them as predicted\n"}},
+         {"\ndepends: if it takes the most", "  segments may be ", "--margin 0 takes them as predicted\n"}},
         {{"fit", "gpt2", "--mode", "train", "--memory", "2558525440B", "--margin", "0"}, {"\nfits: 0 B left (", NULL}},
         {{"fit", "gpt2", "--mode", "train", "--memory", "4GiB", "--for", "RTX 4060", "--overhead", "published"},
          {" left (up to 296.32 MiB taken off for context and libraries, from published figures)\n", NULL}},

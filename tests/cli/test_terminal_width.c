@@ -127,7 +127,7 @@ static void long_names_go_below_and_errors_fold(void **state)
     static const struct {
         const char *command, *part;
     } rows[] = {
-        {"plan suites/quick.yaml", "  224.01 MiB\r\n    timm/resnet18.a1_in1k/train/float32/b1/sgd-momentum\r\n"},
+        {"plan suites/quick.yaml", "  224.01 MiB\r\n  timm/resnet18.a1_in1k/train/float32/b1/sgd-momentum\r\n"},
         {"peaks gpt2", "assay: peaks: --over is missing; add --over seq=128..4096,\r\n  or --over "},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
