@@ -86,7 +86,9 @@
     X(OPTIMIZER_SGD_MOMENTUM, "sgd-momentum")                                                                          \
     X(OPTIMIZER_SGD, "sgd")                                                                                            \
     X(OPTIMIZER_ADAFACTOR_TORCH, "adafactor-torch") /* the rest is predicted and not run */                            \
-    X(OPTIMIZER_ADAFACTOR_TRANSFORMERS, "adafactor-transformers")
+    X(OPTIMIZER_ADAFACTOR_TRANSFORMERS, "adafactor-transformers")                                                      \
+    X(OPTIMIZER_PAGED_ADAMW_32BIT, "paged-adamw-32bit")                                                                \
+    X(OPTIMIZER_PAGED_ADAMW_8BIT, "paged-adamw-8bit")
 
 /* Of classes: PyTorch's log_softmax and nll_loss, or Liger-Kernel's, whose gradient takes the place of the logits. */
 #define LOSS_TABLE(X)                                                                                                  \
@@ -104,6 +106,12 @@
 #define PARAMETER_GROUPS_TABLE(X)                                                                                      \
     X(PARAMETER_GROUPS_ONE, "one")                                                                                     \
     X(PARAMETER_GROUPS_DECAY, "decay")
+
+/* What an 8-bit optimizer of bitsandbytes keeps of the weights of nn.Embedding: as of others, or float32, as
+ * transformers' Trainer tells it to (GlobalOptimManager.register_module_override, optim_bits 32). */
+#define EMBEDDING_STATES_TABLE(X)                                                                                      \
+    X(EMBEDDING_STATES_8BIT, "8bit")                                                                                   \
+    X(EMBEDDING_STATES_FLOAT32, "float32")
 
 /* torch.nn.utils.clip_grad_norm_: not called, or in one of its forms. */
 #define CLIP_GRAD_TABLE(X)                                                                                             \
@@ -306,6 +314,10 @@
     X(PARAMETER_GROUPS, parameter_groups, NAME, UNUSUAL, PARAMETER_GROUPS_ONE, IN_TRAIN, true, "groups-%", HAS_OPTION, \
       "parameter-groups", "W", "one (default), decay: biases and norms apart, as the Trainer (train)",                 \
       .usual_is_no = true, .refusal = "has no optimizer; leave it out, or write")                                      \
+    X(EMBEDDING_STATES, embedding_states, NAME, UNUSUAL, EMBEDDING_STATES_8BIT, IN_TRAIN,                              \
+      workload_steps_in_8bit(workload), "embedding-states-%", HAS_OPTION, "embedding-states", "W",                     \
+      "of an 8-bit optimizer: 8bit (default), or float32, as the Trainer (train)", .usual_is_no = true,                \
+      .refusal = "has no optimizer; leave it out, or write", .remedy = "write --optimizer adam-8bit")                  \
     X(CLIP_GRAD, clip_grad, NAME, UNUSUAL, CLIP_GRAD_NONE, IN_TRAIN, true, "clip-grad-%", HAS_OPTION, "clip-grad",     \
       "W", "none (default), foreach or single: a form of clip_grad_norm_ (train)", .usual_is_no = true,                \
       .refusal = "has no gradients; leave it out, or write")                                                           \

@@ -219,6 +219,11 @@ bool workload_is_scaled(const struct workload *workload)
     return workload->precision == PRECISION_AMP_FLOAT16 && workload->grad_scaler != GRAD_SCALER_NONE;
 }
 
+bool workload_steps_in_8bit(const struct workload *workload)
+{
+    return workload->optimizer == OPTIMIZER_ADAM_8BIT || workload->optimizer == OPTIMIZER_PAGED_ADAMW_8BIT;
+}
+
 bool workload_is_bitsandbytes(const struct workload *workload)
 {
     return (workload->precision == PRECISION_INT8 || workload->precision == PRECISION_INT4) &&

@@ -72,6 +72,9 @@ bool workload_is_scaled(const struct workload *workload);
 /* Whether the weights are of 16 bits or quantised, so that the field autocast says something. */
 bool workload_takes_autocast(const struct workload *workload);
 
+/* Whether the optimizer is one of bitsandbytes' that keep moments in 8 bits. */
+bool workload_steps_in_8bit(const struct workload *workload);
+
 /* Whether weights are stored as bitsandbytes stores them: int8 or int4, and projections alone. */
 bool workload_is_bitsandbytes(const struct workload *workload);
 

@@ -79,6 +79,7 @@ static const struct {
     {FIELD_OPTIMIZER, "adamw8bit", "adam-8bit"},
     {FIELD_OPTIMIZER, "adamw-8bit", "adam-8bit"},
     {FIELD_OPTIMIZER, "adamw-bnb-8bit", "adam-8bit"},
+    {FIELD_OPTIMIZER, "paged-adamw", "paged-adamw-32bit"},
     {FIELD_OPTIMIZER, "momentum", "sgd-momentum"},
     {FIELD_LOSS, "liger", "fused"},
     {FIELD_LORA_TARGETS, "all-linear", "linear"},
@@ -99,11 +100,8 @@ static const struct {
 };
 
 /* Why no value stands for optimizers that transformers' TrainingArguments(optim=...) names, and what is closest. */
-#define MANAGED_32                                                                                                     \
-    "its states lie in managed memory, which is not modelled; of float32 weights, adamw-fused has as many"
-#define MANAGED_8                                                                                                      \
-    "its states lie in managed memory, which is not modelled; adam-8bit has the same in PyTorch's allocator"
-#define MANAGED     "its states lie in managed memory, which is not modelled; write one of adamw-fused, adam-8bit"
+#define PAGED_LION  "it is not modelled; paged-adamw-8bit and paged-adamw-32bit are, with two states of each parameter"
+#define PAGED_THREE "its third state is not modelled; paged-adamw-8bit and paged-adamw-32bit have two of each parameter"
 #define CLIPS       "its clipping of updates is not modelled; adamw-fused has two states of each parameter, too"
 #define TORCHAO     "it is torchao's and not modelled; adam-8bit is that of bitsandbytes, in 8 bits"
 #define ELSEWHERE   "it is of no CUDA device; adamw-foreach and adamw-fused are"
@@ -137,13 +135,10 @@ static const struct {
     {FIELD_PRECISION, "16", "it may be two precisions; write float16 or bfloat16"},
     {FIELD_PRECISION, "16bit", "it may be two precisions; write float16 or bfloat16"},
     {FIELD_PRECISION, "16-bit", "it may be two precisions; write float16 or bfloat16"},
-    {FIELD_OPTIMIZER, "paged-adamw-32bit", MANAGED_32},
-    {FIELD_OPTIMIZER, "paged-adamw", MANAGED_32},
-    {FIELD_OPTIMIZER, "paged-adamw-8bit", MANAGED_8},
-    {FIELD_OPTIMIZER, "paged-ademamix-32bit", MANAGED},
-    {FIELD_OPTIMIZER, "paged-ademamix-8bit", MANAGED},
-    {FIELD_OPTIMIZER, "paged-lion-32bit", MANAGED},
-    {FIELD_OPTIMIZER, "paged-lion-8bit", MANAGED},
+    {FIELD_OPTIMIZER, "paged-ademamix-32bit", PAGED_THREE},
+    {FIELD_OPTIMIZER, "paged-ademamix-8bit", PAGED_THREE},
+    {FIELD_OPTIMIZER, "paged-lion-32bit", PAGED_LION},
+    {FIELD_OPTIMIZER, "paged-lion-8bit", PAGED_LION},
     {FIELD_OPTIMIZER, "adamw-torch-4bit", TORCHAO},
     {FIELD_OPTIMIZER, "adamw-torch-8bit", TORCHAO},
     {FIELD_OPTIMIZER, "adamw-torch-xla", ELSEWHERE},

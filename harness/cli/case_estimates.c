@@ -15,6 +15,7 @@ static const struct {
 } parts[] = {
     {"categories_at_peak.", "at the peak: "},
     {"causes.load.", "at load: "},
+    {"managed.", "managed memory: "},
     {"offload_optimizer.", "optimizer offloaded: "},
     {"offload_parameters.", "parameters offloaded: "},
 };

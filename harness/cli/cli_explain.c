@@ -100,8 +100,10 @@ static bool explanation_bounds(const struct question_case *question, const struc
     if (explanation->moment.is_refused || device.target->capability == 0) {
         return false;
     }
-    *bounds = bounds_make(explain_certain_bytes(explanation), explanation->moment.reserved_bytes, &device,
-                          question->input.config, question->input.workload);
+    const struct bounds_figures figures = {.certain_bytes = explain_certain_bytes(explanation),
+                                           .reserved_bytes = explanation->moment.reserved_bytes,
+                                           .managed = explanation->managed};
+    *bounds = bounds_make(&figures, &device, question->input.config, question->input.workload);
     return true;
 }
 
@@ -170,6 +172,8 @@ static enum status_code json_print(const struct question_case *question, const s
     bool bounded = explanation_bounds(question, explanation, &bounds);
     bool made = question_case_set(question, document) && json_set(document, "peak", explain_to_json(explanation)) &&
                 json_set(document, "bounds", bounds_to_json(bounded ? &bounds : NULL)) &&
+                (explanation->managed.tensor_count == 0 ||
+                 json_set(document, "managed", managed_json(&explanation->managed))) &&
                 json_set(document, "by", json_string_new(explain_by_name(by))) &&
                 json_set(document, "groups", groups_json(groups, count)) &&
                 json_set(document, "habits", habit_costs_json(&costs));
@@ -219,6 +223,7 @@ static enum status_code explanation_print(const struct arguments *arguments, con
     question_bound_line(question, &text);
     sum_lines(explanation, &text);
     group_lines(&explanation->moment, groups, count, all, &text);
+    managed_line(&explanation->managed, &text);
     bounds_text(question, explanation, &text);
     code = habits_append(question, &text, error);
     code = code == STATUS_OK ? output_lines(&text, error) : code;

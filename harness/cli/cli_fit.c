@@ -123,6 +123,20 @@ static void device_lines(const struct fit *fit, const struct device_count *count
     }
 }
 
+/* How much of a paged optimizer's states has room beside what decides. */
+static void managed_lines(const struct fit *fit, const struct managed_memory *managed, struct text *text)
+{
+    managed_line(managed, text);
+    if (managed->tensor_count > 0 && fit->verdict == FIT_YES) {
+        int64_t low = fit_gives_back(fit) ? fit->left_low_bytes : fit->margin_low_bytes;
+        int64_t high = fit_gives_back(fit) ? fit->left_high_bytes : fit->margin_high_bytes;
+        text_append(text, low >= managed->bytes ? "  beside the rest the GPU has room for all of it\n"
+                          : high < managed->bytes
+                              ? "  beside the rest the GPU has no room for all of it: each step moves some\n"
+                              : "  beside the rest the GPU may have room for all of it\n");
+    }
+}
+
 static void fit_lines(const struct question_case *question, const struct fit *fit, const struct device_count *count,
                       struct text *text)
 {
@@ -146,6 +160,7 @@ static void fit_lines(const struct question_case *question, const struct fit *fi
     }
     text_append(text, "\n");
     verdict_lines(question, fit, text);
+    managed_lines(fit, &result->managed, text);
     device_lines(fit, count, text);
 }
 
@@ -226,6 +241,7 @@ static struct json *fit_json(const struct question_case *question, const struct 
                 json_set(object, "bounded_reserved_bytes_peak",
                          trial->fits ? json_integer_new(trial->bounded.reserved_bytes_peak) : json_null_new()) &&
                 json_set(object, "peak_stage", json_string_new(stage_name(result->peak_stage))) &&
+                (result->managed.tensor_count == 0 || json_set(object, "managed", managed_json(&result->managed))) &&
                 json_set(object, "categories_at_peak", categories_json(result)) &&
                 json_set(object, "refusal", trial->fits ? json_null_new() : refusal_json(trial)) &&
                 json_set(object, "devices", devices_json(count));

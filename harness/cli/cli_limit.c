@@ -126,6 +126,7 @@ static void limit_lines(const struct question_case *question, const struct limit
     range_lines(answer, text);
     snprintf(label, sizeof label, "reserved at %s %" PRId64, key, limit->size);
     question_size_line(text, label, limit->trial.bounded.reserved_bytes_peak);
+    managed_line(&limit->trial.bounded.managed, text);
     next_lines(limit, text);
 }
 
@@ -135,7 +136,8 @@ static struct json *trial_json(const struct trial *trial, int64_t size)
     const struct replay_result *result = trial->fits ? &trial->bounded : &trial->unbounded;
     bool made = json_set(object, "size", json_integer_new(size)) &&
                 json_set(object, "fits", json_boolean_new(trial->fits)) && level_peaks_set(object, result->peaks) &&
-                json_set(object, "peak_stage", json_string_new(stage_name(result->peak_stage)));
+                json_set(object, "peak_stage", json_string_new(stage_name(result->peak_stage))) &&
+                (result->managed.tensor_count == 0 || json_set(object, "managed", managed_json(&result->managed)));
     if (!trial->fits) {
         made = made && json_set(object, "stage", json_string_new(stage_name(trial->stage))) &&
                json_set(object, "tensor", json_string_new(trial->label)) &&

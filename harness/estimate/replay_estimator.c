@@ -61,6 +61,11 @@ void estimate_add_replay(struct estimate *estimate, const struct replay_result *
     }
     causes_add(estimate, &result->causes_at_load);
     estimate_add(estimate, "saved_for_backward_bytes", result->saved_for_backward_bytes);
+    if (result->managed.tensor_count > 0) {
+        estimate_add(estimate, "managed.bytes", result->managed.bytes);
+        estimate_add(estimate, "managed.pages_bytes", result->managed.pages_bytes);
+        estimate_add(estimate, "managed.tensor_count", result->managed.tensor_count);
+    }
     if (result->attention_backend != NULL) {
         estimate_add_text(estimate, "attention_backend", result->attention_backend);
     }
@@ -117,9 +122,10 @@ static void nothing_add(const struct estimate_input *input, struct estimate *est
              input->config->family->name);
 }
 
-/* The quantities of the driver and the kernel. A mode that did not calibrate has no growth, and so none of them. */
+/* The quantities of the driver and the kernel. A mode that did not calibrate has no growth, and so none of them. What
+ * the driver manages is the device's, and no process's. */
 static void readings_add(struct estimate *estimate, const struct constants *constants, enum mode mode,
-                         int64_t reserved_bytes)
+                         int64_t reserved_bytes, int64_t managed_bytes)
 {
     static const struct constants_levels nowhere = {0};
     const struct constants_levels *found = constants_growth_of(constants, mode_name(mode));
@@ -127,8 +133,9 @@ static void readings_add(struct estimate *estimate, const struct constants *cons
     const struct constants_levels *context = &constants->context;
     bool process = growth->process.known && context->process.known; /* as it is measured: process before device */
     beyond_add(estimate, QUANTITY_PROCESS_BYTES, reserved_bytes, &growth->process, NULL);
-    beyond_add(estimate, QUANTITY_DEVICE_BYTES, reserved_bytes, &growth->device, NULL);
-    beyond_add(estimate, QUANTITY_FOOTPRINT_BYTES, reserved_bytes, process ? &growth->process : &growth->device,
+    int64_t held_bytes = reserved_bytes + managed_bytes; /* both are of tensors that exist */
+    beyond_add(estimate, QUANTITY_DEVICE_BYTES, held_bytes, &growth->device, NULL);
+    beyond_add(estimate, QUANTITY_FOOTPRINT_BYTES, held_bytes, process ? &growth->process : &growth->device,
                process ? &context->process : &context->device);
 }
 
@@ -179,7 +186,8 @@ static enum status_code replay_compute(const struct estimate_input *input, struc
     } else if (code == STATUS_OK) {
         estimate_add_replay(estimate, &result);
         if (input->constants != NULL) {
-            readings_add(estimate, input->constants, input->workload->mode, result.reserved_bytes_peak);
+            readings_add(estimate, input->constants, input->workload->mode, result.reserved_bytes_peak,
+                         result.managed.bytes);
         }
     }
     device_close(device);

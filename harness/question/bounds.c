@@ -1,9 +1,12 @@
 /* Bounds: sums of ranges, and the table of what is not explained. Nothing is measured here. */
 #include "harness/question/bounds.h"
 
+#include <inttypes.h>
+
 #include "harness/base/size.h"
 #include "harness/question/overhead.h"
 #include "harness/record/level.h"
+#include "harness/tape/gpu_table.h"
 #include "harness/tape/tape.h"
 #include "models/config/family.h"
 #include "models/skeleton/quantization.h"
@@ -63,21 +66,39 @@ struct json *doubt_to_json(struct doubt doubt)
     return json_made(object, made);
 }
 
-struct bounds bounds_make(int64_t certain_bytes, int64_t reserved_bytes, const struct bounds_device *device,
+/* rest_bytes: what everything else leaves of the GPU. */
+static int64_t resident_bytes(int64_t bytes, int64_t rest_bytes)
+{
+    return bytes < rest_bytes ? bytes : rest_bytes > 0 ? rest_bytes : 0;
+}
+
+static struct byte_range resident_range(const struct managed_memory *managed, const struct gpu *gpu,
+                                        struct byte_range beside)
+{
+    int64_t memory_bytes = gpu != NULL ? gpu_memory_bytes(gpu) : INT64_MAX;
+    return (struct byte_range){0, resident_bytes(managed->bytes, memory_bytes - beside.likely_bytes),
+                               resident_bytes(managed->pages_bytes, memory_bytes - beside.low_bytes)};
+}
+
+struct bounds bounds_make(const struct bounds_figures *figures, const struct bounds_device *device,
                           const struct config *config, const struct workload *workload)
 {
     struct doubt doubt = doubt_of(config, workload);
     struct context_program program = context_program_of(config, workload);
+    int64_t certain_bytes = figures->certain_bytes, reserved_bytes = figures->reserved_bytes;
     struct bounds bounds = {
         .certain_bytes = certain_bytes,
         .rule_bytes = reserved_bytes - certain_bytes,
         .beside = context_ranges_find(device->gpu, device->target, &program),
+        .managed = figures->managed,
     };
     int64_t least = doubt_least(doubt, reserved_bytes);
     bounds.segments = (struct byte_range){least > certain_bytes ? least : certain_bytes, reserved_bytes,
                                           doubt_most(doubt, reserved_bytes)};
     bounds.process = byte_range_sum(bounds.segments, byte_range_sum(bounds.beside.context, bounds.beside.libraries));
     bounds.device = byte_range_sum(bounds.process, idle);
+    bounds.resident = resident_range(&bounds.managed, device->gpu, bounds.device);
+    bounds.device = byte_range_sum(bounds.device, bounds.resident);
     bounds.nvml = byte_range_sum(bounds.device, bounds.beside.driver);
     return bounds;
 }
@@ -91,10 +112,16 @@ bool bounds_find(const struct json *replay, const struct bounds_device *device, 
     if (!known || device->target->capability == 0) {
         return false;
     }
-    const struct json *categories = json_get(replay, "categories_at_peak");
+    const struct json *categories = json_get(replay, "categories_at_peak"), *managed = json_get(replay, "managed");
     int64_t workspace_bytes = json_integer_or(json_get(categories, category_name(CATEGORY_WORKSPACE)), 0);
-    *bounds = bounds_make(json_integer_or(requested, 0) - workspace_bytes, json_integer_or(reserved, 0), device, config,
-                          workload);
+    const struct bounds_figures figures = {
+        .certain_bytes = json_integer_or(requested, 0) - workspace_bytes,
+        .reserved_bytes = json_integer_or(reserved, 0),
+        .managed = {.bytes = json_integer_or(json_get(managed, "bytes"), 0),
+                    .pages_bytes = json_integer_or(json_get(managed, "pages_bytes"), 0),
+                    .tensor_count = json_integer_or(json_get(managed, "tensor_count"), 0)},
+    };
+    *bounds = bounds_make(&figures, device, config, workload);
     return true;
 }
 
@@ -104,15 +131,17 @@ struct json *bounds_to_json(const struct bounds *bounds)
         return json_null_new();
     }
     struct json *object = json_object_new();
-    bool made = json_set(object, "certain_bytes", json_integer_new(bounds->certain_bytes)) &&
-                json_set(object, "rule_bytes", json_integer_new(bounds->rule_bytes)) &&
-                json_set(object, "segments", byte_range_to_json(bounds->segments)) &&
-                json_set(object, "libraries", byte_range_to_json(bounds->beside.libraries)) &&
-                json_set(object, "context", byte_range_to_json(bounds->beside.context)) &&
-                json_set(object, "driver", byte_range_to_json(bounds->beside.driver)) &&
-                json_set(object, "process_bytes", byte_range_to_json(bounds->process)) &&
-                json_set(object, "device_bytes", byte_range_to_json(bounds->device)) &&
-                json_set(object, "nvml_bytes", byte_range_to_json(bounds->nvml));
+    bool made =
+        json_set(object, "certain_bytes", json_integer_new(bounds->certain_bytes)) &&
+        json_set(object, "rule_bytes", json_integer_new(bounds->rule_bytes)) &&
+        json_set(object, "segments", byte_range_to_json(bounds->segments)) &&
+        json_set(object, "libraries", byte_range_to_json(bounds->beside.libraries)) &&
+        json_set(object, "context", byte_range_to_json(bounds->beside.context)) &&
+        json_set(object, "driver", byte_range_to_json(bounds->beside.driver)) &&
+        (bounds->managed.tensor_count == 0 || json_set(object, "managed", byte_range_to_json(bounds->resident))) &&
+        json_set(object, "process_bytes", byte_range_to_json(bounds->process)) &&
+        json_set(object, "device_bytes", byte_range_to_json(bounds->device)) &&
+        json_set(object, "nvml_bytes", byte_range_to_json(bounds->nvml));
     return json_made(object, made);
 }
 
@@ -137,7 +166,31 @@ void bounds_beside_lines(const struct bounds *bounds, struct text *text)
     line("range: libraries", bounds->beside.libraries, text);
     line("range: context", bounds->beside.context, text);
     line("process, as in nvidia-smi", bounds->process, text);
+    if (bounds->managed.tensor_count > 0) {
+        line("range: managed memory", bounds->resident, text);
+    }
     line("device used, as in nvidia-smi", bounds->device, text);
+}
+
+void managed_line(const struct managed_memory *managed, struct text *text)
+{
+    char size[SIZE_TEXT_BYTES];
+    if (managed->tensor_count > 0) {
+        text_format(text,
+                    "managed memory: %s in %" PRId64 " states of the optimizer, outside of all segments\n"
+                    "  the driver moves to the host what the GPU has no room for, so they keep no case from fitting;\n"
+                    "  the host needs room for that\n",
+                    size_format(managed->bytes, size), managed->tensor_count);
+    }
+}
+
+struct json *managed_json(const struct managed_memory *managed)
+{
+    struct json *object = json_object_new();
+    bool made = json_set(object, "bytes", json_integer_new(managed->bytes)) &&
+                json_set(object, "pages_bytes", json_integer_new(managed->pages_bytes)) &&
+                json_set(object, "tensor_count", json_integer_new(managed->tensor_count));
+    return json_made(object, made);
 }
 
 void bounds_lines(const struct bounds *bounds, struct text *text)

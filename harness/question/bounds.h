@@ -2,6 +2,7 @@
  *
  *   certain   the tensors that the list of operations makes
  *   rule      what libraries and the allocator are known to add: workspaces, rounding, fragments, cached segments
+ *   managed   states of a paged optimizer, which are in no segment: the driver moves them between device and host
  *   range     what only a GPU takes: kernels and handles (libraries), the context, what the driver keeps; and the part
  *             of the segments that no rule explains, because cuDNN chooses among engines or a program has habits
  *
@@ -17,6 +18,7 @@
 #include "harness/base/text.h"
 #include "harness/case/workload.h"
 #include "harness/tape/context_table.h"
+#include "harness/tape/tape.h"
 #include "models/config/config.h"
 
 /* By how much segments may differ from the predicted ones without a rule that says so, in thousandths: at least 1 -
@@ -43,6 +45,11 @@ struct bounds {
     struct byte_range process;    /* segments, context and libraries */
     struct byte_range device;     /* and what an idle device shows: nvidia-smi's used memory, CUDA's total less free */
     struct byte_range nvml;       /* and the driver's: pynvml's nvmlDeviceGetMemoryInfo(handle).used */
+    /* What of managed memory the device has: in device and nvml, and in no process's figure. None of it where the
+     * driver has moved all to the host; likely all that the rest of the GPU has room for, because each step fetches it;
+     * at most the same in whole pages. */
+    struct byte_range resident;
+    struct managed_memory managed;
 };
 
 /* What estimate asks about: a class of devices, and a GPU of it if one is named (else NULL). */
@@ -51,8 +58,14 @@ struct bounds_device {
     const struct gpu *gpu;
 };
 
-/* Of figures that are known. The class is a GPU. */
-struct bounds bounds_make(int64_t certain_bytes, int64_t reserved_bytes, const struct bounds_device *device,
+/* Of a replay, at its peak: tensors without workspaces, segments, and what is in no segment. */
+struct bounds_figures {
+    int64_t certain_bytes, reserved_bytes;
+    struct managed_memory managed;
+};
+
+/* The class is a GPU. */
+struct bounds bounds_make(const struct bounds_figures *figures, const struct bounds_device *device,
                           const struct config *config, const struct workload *workload);
 
 /* replay: the object of that estimator. False, and *bounds untouched, if it has no peaks (the case does not fit, or is
@@ -61,8 +74,14 @@ bool bounds_find(const struct json *replay, const struct bounds_device *device, 
                  const struct workload *workload, struct bounds *bounds);
 
 /* {"certain_bytes", "rule_bytes", "segments", "libraries", "context", "driver", "process_bytes", "device_bytes",
- * "nvml_bytes"}, the last seven ranges. null if bounds is NULL. NULL if memory ran out. */
+ * "nvml_bytes"}, the last seven ranges; of a paged optimizer "managed" (a range), too. null if bounds is NULL. NULL if memory ran out. */
 struct json *bounds_to_json(const struct bounds *bounds);
+
+/* Of a paged optimizer, lines for people with the size, and what it is to an answer; else nothing. */
+void managed_line(const struct managed_memory *managed, struct text *text);
+
+/* {"bytes", "pages_bytes", "tensor_count"}, as in the figures of replay. NULL if memory ran out. */
+struct json *managed_json(const struct managed_memory *managed);
 
 /* Lines for people: the ranges beside the segments, and their sums. */
 void bounds_beside_lines(const struct bounds *bounds, struct text *text);

@@ -173,6 +173,7 @@ enum status_code explain_find(const struct estimate_input *input, enum stage sta
         struct tape_view view = tape_view(tape);
         code = moment_find_bounded(&view, stage, input->memory_bytes, &made.moment, error);
         code = code == STATUS_OK ? rows_make(&view, &made, error) : code;
+        made.managed = view.managed;
         if (code == STATUS_OK && made.moment.is_refused) {
             made.wanted = arena_copy(&made.arena, view.storages[made.moment.wanted].label);
             code =

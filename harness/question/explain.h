@@ -30,7 +30,8 @@ struct explanation {
     struct moment moment;
     struct explain_row *rows; /* one for each storage that is held, in the order in which they were made */
     int row_count;
-    const char *wanted; /* the tensor that was refused (moment.is_refused); NULL: none was */
+    struct managed_memory managed; /* in no segment, and so in no row */
+    const char *wanted;            /* the tensor that was refused (moment.is_refused); NULL: none was */
 };
 
 /* stage: STAGE_COUNT for the highest of all. Within input->memory_bytes, if that is not 0, as moment_find_bounded

@@ -379,6 +379,7 @@ void replay_result_complete(struct replay *replay, uint64_t sequence_hash)
     memcpy(result->categories_at_peak, result->stages[result->peak_stage].categories_at_peak,
            sizeof result->categories_at_peak);
     result->saved_for_backward_bytes = replay->tape->saved_for_backward_bytes;
+    result->managed = replay->tape->managed;
     result->attention_backend = attention_backend_name(replay->tape->attention_backend);
     result->alloc_count = replay->ledger.alloc_count;
     result->sequence_hash = sequence_hash;

@@ -41,6 +41,7 @@ struct replay_result {
     enum stage peak_stage; /* where allocated_bytes_peak was (the first of equals) */
     int64_t categories_at_peak[CATEGORY_COUNT]; /* of peak_stage */
     int64_t saved_for_backward_bytes;
+    struct managed_memory managed; /* beside all levels: the optimizer's, once it has stepped */
     const char *attention_backend; /* "cudnn": the kernel whose storages the tape has; static; NULL: none */
     int64_t segment_count;         /* live at the end of the last stage that ended */
     int64_t alloc_count;           /* allocations of the tape that were made */

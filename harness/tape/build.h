@@ -407,7 +407,8 @@ enum optimizer_form {
     OPTIMIZER_FORM_FOREACH,
     OPTIMIZER_FORM_FUSED,
     OPTIMIZER_FORM_SINGLE,
-    OPTIMIZER_FORM_8BIT,
+    OPTIMIZER_FORM_8BIT,  /* this and the next: bitsandbytes' */
+    OPTIMIZER_FORM_32BIT, /* moments in float32, whatever the parameter is */
     OPTIMIZER_FORM_ADAFACTOR_TORCH,
     OPTIMIZER_FORM_ADAFACTOR_TRANSFORMERS
 };
@@ -415,12 +416,15 @@ enum optimizer_form {
 struct optimizer_settings {
     bool sgd;       /* SGD, foreach, without state if momentum is 0; else Adam */
     bool decoupled; /* AdamW: weight_decay shrinks the parameter */
+    bool paged;     /* bitsandbytes': large moments lie in managed memory (tape.h) */
     enum optimizer_form form;
     double learning_rate, beta1, beta2, epsilon, weight_decay, momentum;
 };
 
 /* One parameter's state, made at the first step that sees a gradient. Zero at the start. */
 struct optimizer_state {
+    bool stays_float32; /* set before the first step: the 8-bit form keeps float32 moments of this one */
+    bool is_managed;    /* first and second lie in managed memory, and are no values */
     /* exp_avg and exp_avg_sq; SGD: the momentum buffer and nothing; Adafactor: of rows and columns, or of all elements
      * and nothing */
     struct value *first, *second;

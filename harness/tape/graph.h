@@ -151,6 +151,7 @@ struct tape {
     tape_gradient_hook *gradient_hook; /* NULL: none */
     void *gradient_hook_context;
     const char *not_run; /* what has storages here and no arithmetic: static; NULL: nothing */
+    struct managed_memory managed;
     int loss_operand;
     enum attention_backend attention_backend;
     const char *module;        /* that takes what is taken; "" outside of all */
@@ -320,11 +321,12 @@ void adafactor_state_make(struct tape *tape, bool transformers, const struct val
 void adafactor_run(struct tape *tape, bool transformers, int count, struct value *const *parameters,
                    struct optimizer_state *states);
 
-/* -- 8-bit Adam (optimizer_8bit.c) */
-void adam_8bit_state_make(struct tape *tape, const struct value *parameter, struct optimizer_state *state);
+/* -- Adam of bitsandbytes (optimizer_bitsandbytes.c) */
+void bitsandbytes_state_make(struct tape *tape, const struct optimizer_settings *settings,
+                             const struct value *parameter, struct optimizer_state *state);
 /* attributes: those of OPCODE_ADAM. */
-void adam_8bit_run(struct tape *tape, const struct operation_attributes *attributes, struct value *parameter,
-                   const struct optimizer_state *state, struct value *found);
+void bitsandbytes_run(struct tape *tape, const struct operation_attributes *attributes, struct value *parameter,
+                      const struct optimizer_state *state, struct value *found);
 
 enum dtype dtype_promote(enum dtype a, enum dtype b);
 

@@ -1,25 +1,30 @@
 /* Optimizer steps: what each form of torch.optim's Adam, AdamW and SGD takes and computes.
  *
  * foreach: a square root of every second moment lives at once. single: one parameter's at a time, twice its size.
- * fused: nothing but the states; 8bit: likewise, and see optimizer_8bit.c. Not here: learning-rate schedules, gradient
- * clipping. */
+ * fused: nothing but the states; those of bitsandbytes: likewise, and see optimizer_bitsandbytes.c. Not here:
+ * learning-rate schedules, gradient clipping. */
 #include "harness/base/arena.h"
 #include "harness/tape/graph.h"
 
 #include <math.h>
 
+static bool is_bitsandbytes(const struct optimizer_settings *settings)
+{
+    return settings->form == OPTIMIZER_FORM_8BIT || settings->form == OPTIMIZER_FORM_32BIT;
+}
+
 static void state_make(struct tape *tape, const struct optimizer_settings *settings, struct value *parameter,
                        struct optimizer_state *state)
 {
-    if (state->first != NULL || settings->sgd) {
+    if (state->first != NULL || state->is_managed || settings->sgd) {
         return;
     }
     if (settings->form == OPTIMIZER_FORM_ADAFACTOR_TORCH) {
         adafactor_state_make(tape, false, parameter, state);
         return;
     }
-    if (settings->form == OPTIMIZER_FORM_8BIT) {
-        adam_8bit_state_make(tape, parameter, state);
+    if (is_bitsandbytes(settings)) {
+        bitsandbytes_state_make(tape, settings, parameter, state);
         return;
     }
     if (settings->form == OPTIMIZER_FORM_FUSED) {
@@ -90,8 +95,8 @@ static void fused_run(struct tape *tape, const struct optimizer_settings *settin
     struct operation_attributes attributes = {
         .f = {settings->learning_rate, settings->beta1, settings->beta2, settings->epsilon, settings->weight_decay},
         .i = {settings->decoupled ? 1 : 0, number}};
-    if (settings->form == OPTIMIZER_FORM_8BIT) {
-        adam_8bit_run(tape, &attributes, parameter, state, found);
+    if (is_bitsandbytes(settings)) {
+        bitsandbytes_run(tape, &attributes, parameter, state, found);
         return;
     }
     struct value *updated[] = {parameter, state->first, state->second};

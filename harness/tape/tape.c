@@ -54,6 +54,7 @@ struct tape_view tape_view(const struct tape *tape)
         .carry_count = tape->carry_count,
         .saved_for_backward_bytes = tape->saved_for_backward_bytes,
         .loss_operand = tape->form.bare ? -1 : tape->loss_operand,
+        .managed = tape->managed,
         .not_run = tape->not_run,
         .attention_backend = tape->attention_backend,
     };

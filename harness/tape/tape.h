@@ -131,6 +131,15 @@ struct carry {
     int from, to; /* storages */
 };
 
+/* Memory that no allocator hands out: cudaMallocManaged gives it, and the driver moves it between device and host. It
+ * is made by the first step of an optimizer and stays. */
+enum { MANAGED_PAGE_BYTES = 2 << 20 }; /* the largest piece of a device's memory that the driver moves */
+struct managed_memory {
+    int64_t bytes;        /* asked for */
+    int64_t pages_bytes;  /* the same, each tensor in whole pieces: the most that they may take of a device */
+    int64_t tensor_count; /* 0: a tape without such memory */
+};
+
 struct tape; /* opaque; made by build.h */
 
 struct tape_view {
@@ -143,6 +152,8 @@ struct tape_view {
     int storage_count, op_count, operand_count, event_count, repeat_count, carry_count;
     /* Distinct storages that the last forward pass kept for the backward pass; parameters and buffers not counted. */
     int64_t saved_for_backward_bytes;
+    /* Of the optimizer's states: no storages of the tape. */
+    struct managed_memory managed;
     /* The scalar loss of the last step, to be read back after the run: an index into operands, or -1. */
     int loss_operand;
     /* What the tape has storages of, and no arithmetic: it is predicted, and refused by devices that compute. Static;

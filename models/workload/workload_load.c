@@ -197,6 +197,22 @@ static struct value *tied_value(struct build *build, int index, int owner)
     return tape_hold(build->forward.tape, tape_move(build->forward.tape, value, placement->keeps[index]));
 }
 
+/* Whether a parameter is that of an nn.Embedding, or of a class that is derived from it, under any of its names. */
+static bool is_embedded(const struct skeleton *skeleton, int index)
+{
+    static const char ending[] = "Embedding";
+    for (int i = index; i < skeleton->tensor_count; i++) {
+        const struct skeleton_tensor *tensor = &skeleton->tensors[i];
+        const char *class_name = skeleton->modules[tensor->module].class_name;
+        size_t length = strlen(class_name);
+        bool is_it = i == index || tensor->tied_to == index;
+        if (is_it && length >= strlen(ending) && strcmp(class_name + length - strlen(ending), ending) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* What learns, and the groups of it. */
 static void parameters_list(struct build *build)
 {
@@ -213,6 +229,8 @@ static void parameters_list(struct build *build)
                 build->parameters[build->parameter_count++] = build->forward.values[i];
             }
             if ((group == 1) == (divides && !parameter_decays(skeleton, tensor))) {
+                build->states[count].stays_float32 =
+                    build->forward.workload->embedding_states == EMBEDDING_STATES_FLOAT32 && is_embedded(skeleton, i);
                 build->stepped[count++] = build->forward.values[i];
             }
         }

@@ -7,7 +7,7 @@ static const double decay = 1e-2;
 
 static const struct {
     enum optimizer_form form;
-    bool is_sgd, has_momentum, is_decoupled;
+    bool is_sgd, has_momentum, is_decoupled, is_paged;
 } rows[] = {
     [OPTIMIZER_NONE] = {.form = OPTIMIZER_FORM_FOREACH},
     [OPTIMIZER_ADAM_FOREACH] = {.form = OPTIMIZER_FORM_FOREACH},
@@ -21,6 +21,8 @@ static const struct {
     [OPTIMIZER_SGD] = {.form = OPTIMIZER_FORM_FOREACH, .is_sgd = true},
     [OPTIMIZER_ADAFACTOR_TORCH] = {.form = OPTIMIZER_FORM_ADAFACTOR_TORCH},
     [OPTIMIZER_ADAFACTOR_TRANSFORMERS] = {.form = OPTIMIZER_FORM_ADAFACTOR_TRANSFORMERS},
+    [OPTIMIZER_PAGED_ADAMW_32BIT] = {.form = OPTIMIZER_FORM_32BIT, .is_decoupled = true, .is_paged = true},
+    [OPTIMIZER_PAGED_ADAMW_8BIT] = {.form = OPTIMIZER_FORM_8BIT, .is_decoupled = true, .is_paged = true},
 };
 
 _Static_assert(sizeof rows / sizeof rows[0] == OPTIMIZER_COUNT, "every optimizer has a row");
@@ -30,6 +32,7 @@ struct optimizer_settings workload_optimizer(enum optimizer optimizer, double le
     return (struct optimizer_settings){
         .sgd = rows[optimizer].is_sgd,
         .decoupled = rows[optimizer].is_decoupled,
+        .paged = rows[optimizer].is_paged,
         .form = rows[optimizer].form,
         .learning_rate = learning_rate,
         .beta1 = 0.9,

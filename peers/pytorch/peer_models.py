@@ -132,7 +132,7 @@ def model_row(name):
 
 # The tiny models of the shadow; ResNets of this size it makes of torchvision's own.
 TINY_FOLDER = os.path.join(FOLDER, "tiny")
-for folder in ("bert", "bert-dropout", "gpt2", "gpt2-dropout", "llama", "llama-gqa", "qwen2", "vit"):
+for folder in ("bert", "bert-dropout", "gpt2", "gpt2-dropout", "gpt2-wide", "llama", "llama-gqa", "qwen2", "vit"):
     MODELS["tiny/" + folder] = configured(os.path.join(TINY_FOLDER, folder, "config.json"))
 
 
@@ -304,10 +304,14 @@ def forward(case, family, model, inputs, labels, names=None):
     return out.loss if train else out[0]
 
 
+def is_bitsandbytes(optimizer):
+    return optimizer is not None and optimizer.endswith("bit")
+
+
 def make_optimizer(name, parameters):
     family, _, form = name.rpartition("-")
-    if form == "8bit":
-        return make_adam_8bit(parameters)
+    if is_bitsandbytes(name):
+        return make_bitsandbytes(name, parameters)
     if name == "adafactor-torch":
         return torch.optim.Adafactor(parameters, lr=1e-4)
     if name == "adafactor-transformers":
@@ -321,10 +325,12 @@ def make_optimizer(name, parameters):
     return {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[family](parameters, lr=1e-4, **forms[form])
 
 
-def make_adam_8bit(parameters):
-    """bitsandbytes' own optimizer; on meta its kernel, which allocates nothing, does not run."""
+def make_bitsandbytes(name, parameters):
+    """adam-8bit, paged-adamw-8bit, paged-adamw-32bit; on meta nothing native runs."""
     import bitsandbytes
     if parameters[0].device.type == "meta":
-        for name in ("optimizer_update_8bit_blockwise", "optimizer_update_32bit"):
-            setattr(bitsandbytes.functional, name, lambda *arguments, **keywords: None)
-    return bitsandbytes.optim.Adam8bit(parameters, lr=1e-4)
+        import shadow_optimizer
+        shadow_optimizer.pretend()
+    words = name.split("-")
+    made = {"adam": bitsandbytes.optim.Adam, "adamw": bitsandbytes.optim.AdamW}[words[-2]]
+    return made(parameters, lr=1e-4, optim_bits=8 if words[-1] == "8bit" else 32, is_paged=words[0] == "paged")

@@ -111,6 +111,24 @@ def average_cases(case_of):
     return out
 
 
+def bitsandbytes_cases(case_of):
+    """Optimizers of bitsandbytes: states in managed memory, states of embeddings in float32."""
+    out = []
+    for model in TINY + ("tiny/gpt2-wide", "gpt2", "bert-base-cased", "llama-3.2-1b", "resnet50"):
+        batch, seq, attention = sizes_of(model)
+        events = model in DECODERS + ("tiny/gpt2-wide",)
+        for optimizer in ("paged-adamw-8bit", "paged-adamw-32bit"):
+            for precision in ("float32", "bfloat16"):
+                out.append(case_of(model, "train", precision, batch, seq, attention, optimizer, events=events))
+        for optimizer in ("paged-adamw-8bit", "adam-8bit") if model not in TINY else ():
+            out.append(case_of(model, "train", "bfloat16", batch, seq, attention, optimizer,
+                               embedding_states="float32", events=events))
+    for rank in (8, 64):  # most factors of rank 8 are too small to be paged
+        out.append(case_of("llama-3.2-1b", "train", "bfloat16", 2, 96, "sdpa", "paged-adamw-8bit", lora_rank=rank,
+                           lora_targets="linear"))
+    return out
+
+
 def step_cases(case_of):
-    return (average_cases(case_of) + smoothing_cases(case_of) + scaler_cases(case_of) + hook_cases(case_of) +
+    return (bitsandbytes_cases(case_of) + average_cases(case_of) + smoothing_cases(case_of) + scaler_cases(case_of) + hook_cases(case_of) +
             adafactor_cases(case_of) + zero_grad_cases(case_of) + clip_cases(case_of))

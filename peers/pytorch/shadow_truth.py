@@ -42,6 +42,10 @@ def shadow_bitsandbytes():
     return importlib.import_module("shadow_bitsandbytes")  # needs a library that most cases do without
 
 
+def shadow_optimizer():
+    return importlib.import_module("shadow_optimizer")  # likewise
+
+
 def beside_parameters(case, model):
     """name: tensor of what stands beside quantised weights."""
     return dict(shadow_bitsandbytes().quantization_tensors(model)) if case["precision"] in peer_models.QUANTIZED else {}
@@ -49,7 +53,7 @@ def beside_parameters(case, model):
 
 def ledger_for(case, device, keep_events=False):
     ledger = StorageLedger(device, keep_events)
-    if case["precision"] in peer_models.QUANTIZED:
+    if case["precision"] in peer_models.QUANTIZED or peer_models.is_bitsandbytes(case["optimizer"]):
         ledger.inside = shadow_bitsandbytes().kernel_of
     if case.get("cache_dtype"):
         ledger.inside = shadow_generate.quanto_kernel_of
@@ -117,6 +121,8 @@ def train(case, family, model, config, ledger, stages, device):
     model.train()
     average = make_average(case, model)
     optimizer = peer_models.make_optimizer(case["optimizer"], [p for p in model.parameters() if p.requires_grad])
+    if case.get("embedding_states") == "float32":
+        shadow_optimizer().keep_embeddings_float32(model)
     inputs, labels = peer_models.make_inputs(case, family, config, device)
     program, names = StepProgram(case, optimizer, ledger, model, average), names_of(case)
     for step in range(STEPS):
@@ -133,6 +139,7 @@ def train(case, family, model, config, ledger, stages, device):
         with stages.stage("step"):
             program.step()
         program.after_step()
+    return {"managed": shadow_optimizer().managed()} if case["optimizer"].startswith("paged-") else {}
 
 
 def infer(case, family, model, config, ledger, stages, device):
@@ -193,7 +200,7 @@ def run(case, events_dir=None, device="meta"):
 def optional_versions(todo):
     """Of the libraries that only some cases need."""
     needed = {"peft": any(case.get("lora_rank") for case in todo),
-              "bitsandbytes": any(case["optimizer"] == "adam-8bit" or case["precision"] in peer_models.QUANTIZED
+              "bitsandbytes": any(peer_models.is_bitsandbytes(case["optimizer"]) or case["precision"] in peer_models.QUANTIZED
                                   for case in todo),
               "liger-kernel": any(case.get("loss") == "fused" for case in todo),
               "optimum-quanto": any(case.get("cache_dtype") in ("int4", "int2") for case in todo)}

@@ -38,7 +38,7 @@ def habits_of(case):
 
 def missing_library(case):
     """What a case needs beside torch and transformers and does not find here, or None."""
-    needed = {"peft": case.get("lora_rank"), "bitsandbytes": case["optimizer"] == "adam-8bit",
+    needed = {"peft": case.get("lora_rank"), "bitsandbytes": (case["optimizer"] or "").endswith("bit"),
               "timm": case.get("weight_average", "none").startswith("timm"),
               "liger_kernel": case.get("loss") == "fused"}
     for library, wanted in needed.items():

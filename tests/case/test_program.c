@@ -172,12 +172,19 @@ static void what_is_named_wins_in_suites_and_options(void **state)
         "version: 1\nname: programs\ndefaults: {mode: train, precision: float32, batch: 2, seq: 8}\n"
         "cases:\n- {model: tiny-gpt2, program: [lean-loop, plain-loop]}\n"
         "- {model: tiny-gpt2, program: plain-loop, outputs: dropped, optimizer: adam-single}\n"
-        "- {model: tiny-bert, program: plain-loop}\n";
+        "- {model: tiny-bert, program: plain-loop}\n"
+        /* What these two fix says nothing about float32 weights, and about an optimizer in 32 bits. */
+        "- {model: tiny-gpt2, program: lightning}\n"
+        "- {model: tiny-gpt2, program: hf-trainer, optimizer: [paged_adamw_8bit, paged_adamw_32bit]}\n";
     static const char *const ids[] = {
         "tiny-gpt2/train/float32/b2/s8/adamw-fused",
         "tiny-gpt2/train/plain-loop/float32/b2/s8/adamw-foreach/use-cache/outputs-kept",
         "tiny-gpt2/train/plain-loop/float32/b2/s8/adam-single/use-cache",
         "tiny-bert/train/plain-loop/float32/b2/s8/adamw-foreach/outputs-kept",
+        "tiny-gpt2/train/lightning/float32/b2/s8/adamw-foreach/zero-grad-before-backward/use-cache",
+        "tiny-gpt2/train/hf-trainer/float32/b2/s8/paged-adamw-8bit/groups-decay/embedding-states-float32/"
+        "clip-grad-foreach",
+        "tiny-gpt2/train/hf-trainer/float32/b2/s8/paged-adamw-32bit/groups-decay/clip-grad-foreach",
     };
     struct suite suite;
     struct status error = {0};

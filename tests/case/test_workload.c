@@ -91,7 +91,7 @@ static void test_wrong_fields(void **state)
         {"optimizer", "none",
          "optimizer: 'none' is not known; write one of: adam-foreach, adam-fused, adam-single, adamw-foreach, "
          "adamw-fused, adamw-single, adam-8bit, sgd-momentum, sgd, adafactor-torch, "
-         "adafactor-transformers"},
+         "adafactor-transformers, paged-adamw-32bit, paged-adamw-8bit"},
         {"checkpointing", "yes", "checkpointing: 'yes' is not known; write one of: false, true"},
         {"head", "default", "head: 'default' is not known; write one of: bare, lm"},
     };

@@ -183,6 +183,18 @@ static void a_verdict_says_what_is_missing_or_left(void **state)
          {" left beside what is allocated (", "gives them back when memory is short\n", "has no bound"}},
         {{"limit", "tiny-gpt2", "--mode", "train", "--seq", "32", "--memory", "80MiB", "--of", "batch"},
          {" does not fit: in ", " wants ", " are held\n"}},
+        {{"fit", "gpt2", "--mode", "train", "--optimizer", "paged_adamw_32bit", "--memory", "4GiB"},
+         {"\nfits: ", "\nmanaged memory: 948.47 MiB in 100 states of the optimizer, outside of all segments\n",
+          "  beside the rest the GPU has room for all of it\n"}},
+        {{"fit", "gpt2", "--mode", "train", "--optimizer", "paged_adamw_32bit", "--memory", "1800MiB"},
+         {"\nfits: ", "so they keep no case from fitting",
+          "  beside the rest the GPU has no room for all of it: each step moves some\n"}},
+        {{"limit", "gpt2", "--mode", "train", "--optimizer", "paged_adamw_32bit", "--memory", "2GiB", "--of", "batch"},
+         {"\nmanaged memory: 948.47 MiB in 100 states", NULL}},
+        {{"explain", "gpt2", "--mode", "train", "--optimizer", "paged_adamw_8bit"},
+         {"\nmanaged memory: 237.12 MiB in 100 states", "\n  range: managed memory", NULL}},
+        {{"estimate", "gpt2", "--mode", "train", "--optimizer", "paged_adamw_8bit"},
+         {"managed memory: bytes", " 248636928 bytes\n", "\n  range: managed memory"}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct command_result result = assay(rows[i].words);

@@ -54,6 +54,7 @@ static const struct {
     {"vit-base", "google/vit-base-patch16-224"},
     {"tiny/gpt2", "peers/pytorch/tiny/gpt2/config.json"},
     {"tiny/gpt2-dropout", "peers/pytorch/tiny/gpt2-dropout/config.json"},
+    {"tiny/gpt2-wide", "peers/pytorch/tiny/gpt2-wide/config.json"},
     {"tiny/bert", "peers/pytorch/tiny/bert/config.json"},
     {"tiny/bert-dropout", "peers/pytorch/tiny/bert-dropout/config.json"},
     {"tiny/llama-gqa", "peers/pytorch/tiny/llama-gqa/config.json"},

@@ -21,7 +21,7 @@
 #include "tests/support/device_use.h"
 #include "tests/support/modelled.h"
 
-enum { PATH_BYTES = 512 };
+enum { PATH_BYTES = 512, STEPS = 3 };
 
 /* Sums that are divided or stacked on the way leave scalars of 4 bytes to the next line of Python. */
 enum { SLACK_BYTES = 64 };
@@ -94,6 +94,20 @@ static void events_compare(const struct json *line, const struct tape_view *view
     events_compared++;
 }
 
+static int paged_compared;
+
+/* What bitsandbytes asked cudaMallocManaged for, and how much of it each step fetched. */
+static void managed_compare(const struct json *line, const struct tape_view *view)
+{
+    const struct json *theirs = json_get(line, "managed");
+    int64_t bytes = json_integer_or(json_get(theirs, "bytes"), 0);
+    assert_int_equal(view->managed.bytes, bytes);
+    assert_int_equal(view->managed.tensor_count, json_integer_or(json_get(theirs, "tensor_count"), 0));
+    assert_int_equal(json_integer_or(json_get(theirs, "fetched_bytes"), 0), STEPS * bytes);
+    assert_true(view->managed.pages_bytes >= bytes && view->managed.pages_bytes % MANAGED_PAGE_BYTES == 0);
+    paged_compared += bytes > 0;
+}
+
 static bool line_check(const struct json *line)
 {
     if (strcmp(shadow_text(line, "type"), "case") != 0) {
@@ -105,6 +119,7 @@ static bool line_check(const struct json *line)
     struct tape_view view = tape_view(modelled.tape);
     stages_compare(line, &view);
     events_compare(line, &view, workload_is_autocast(&workload));
+    managed_compare(line, &view);
     modelled_close(&modelled);
     return true;
 }
@@ -128,6 +143,18 @@ static void smoothed_losses_are_theirs(void **state)
     assert_true(checked >= 35 && events_compared >= 8);
 }
 
+/* States in managed memory are no storages of the tape; all others are in its sequence. */
+static void optimizers_of_bitsandbytes_are_theirs(void **state)
+{
+    (void)state;
+    events_compared = 0;
+    int checked = shadow_lines_each(
+        "peers/pytorch/shadow-step-torch-2.11.0-transformers-5.23.0-bitsandbytes-0.50.2.jsonl", line_check);
+    print_message("%d cases, %d of them event by event, %d with managed memory\n", checked, events_compared,
+                  paged_compared);
+    assert_true(checked >= 48 && events_compared >= 14 && paged_compared >= 30);
+}
+
 /* Adafactor's arithmetic is not built: a device that computes refuses it, one that counts does not. */
 static void what_is_predicted_alone_is_not_run(void **state)
 {
@@ -137,6 +164,10 @@ static void what_is_predicted_alone_is_not_run(void **state)
     struct replay_result result;
     struct status error = {0};
     workload.seq = 4;
+    workload.optimizer = OPTIMIZER_PAGED_ADAMW_8BIT;
+    modelled_require(&modelled, "tiny-gpt2", &workload, "host");
+    assert_string_equal(tape_view(modelled.tape).not_run, "bitsandbytes' paged optimizers");
+    modelled_close(&modelled);
     workload.optimizer = OPTIMIZER_ADAFACTOR_TORCH;
     modelled_require(&modelled, "tiny-gpt2", &workload, "host");
     struct tape_view view = tape_view(modelled.tape);
@@ -152,8 +183,8 @@ static void what_is_predicted_alone_is_not_run(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(programs_are_pytorchs),
-                                       cmocka_unit_test(smoothed_losses_are_theirs),
-                                       cmocka_unit_test(what_is_predicted_alone_is_not_run)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(programs_are_pytorchs), cmocka_unit_test(smoothed_losses_are_theirs),
+        cmocka_unit_test(optimizers_of_bitsandbytes_are_theirs), cmocka_unit_test(what_is_predicted_alone_is_not_run)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,6 +81,62 @@ static void parts_add_up(void **state)
     }
 }
 
+/* None of the bytes that the driver may move is sure to be there; of a small GPU no more than has room. */
+static void managed_memory_may_be_on_the_device(void **state)
+{
+    (void)state;
+    static const struct {
+        enum optimizer optimizer;
+        const char *device;
+        int64_t bytes, pages_bytes, likely_bytes;
+    } rows[] = {{OPTIMIZER_ADAM_8BIT, "H100", 0, 0, 0},
+                {OPTIMIZER_PAGED_ADAMW_8BIT, "H100", 248636928, 385875968, 248636928},
+                {OPTIMIZER_PAGED_ADAMW_32BIT, "H100", 994547712, 1124073472, 994547712},
+                {OPTIMIZER_PAGED_ADAMW_32BIT, "sm_90", 994547712, 1124073472, 994547712},
+                {OPTIMIZER_PAGED_ADAMW_32BIT, "RTX 4060", 994547712, 1124073472, 994547712}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct trial_scene scene;
+        struct workload workload = workload_default(MODE_TRAIN);
+        workload.optimizer = rows[i].optimizer;
+        struct bounds_device device = device_of(rows[i].device);
+        struct bounds bounds;
+        trial_scene_open(&scene, "gpt2", &workload, device.target->name);
+        struct json *replay = replay_of(&scene);
+        assert_true(bounds_find(replay, &device, scene.input.config, scene.input.workload, &bounds));
+        assert_int_equal(bounds.managed.bytes, rows[i].bytes);
+        assert_int_equal(bounds.resident.low_bytes, 0);
+        assert_int_equal(bounds.resident.likely_bytes, rows[i].likely_bytes);
+        assert_int_equal(bounds.resident.high_bytes, rows[i].pages_bytes);
+        struct json *object = bounds_to_json(&bounds);
+        assert_int_equal(json_get(object, "managed") != NULL, rows[i].bytes > 0);
+        json_release(object);
+        json_release(replay);
+        trial_scene_close(&scene);
+    }
+}
+
+static void no_more_than_has_room_is_likely(void **state)
+{
+    (void)state;
+    struct trial_scene scene;
+    struct workload workload = workload_default(MODE_TRAIN);
+    struct bounds_device gpu = device_of("RTX 4060"), any = {.target = gpu.target};
+    trial_scene_open(&scene, "gpt2", &workload, gpu.target->name);
+    const int64_t memory_bytes = gpu_memory_bytes(gpu.gpu), large = INT64_C(1) << 40;
+    struct bounds_figures figures = {.certain_bytes = 1000, .reserved_bytes = 2000};
+    struct bounds plain = bounds_make(&figures, &gpu, scene.input.config, &workload);
+    figures.managed = (struct managed_memory){.bytes = large, .pages_bytes = large, .tensor_count = 2};
+    struct bounds full = bounds_make(&figures, &gpu, scene.input.config, &workload);
+    assert_int_equal(full.device.likely_bytes, memory_bytes);
+    assert_int_equal(full.device.low_bytes, plain.device.low_bytes);
+    assert_int_equal(full.resident.high_bytes, memory_bytes - plain.device.low_bytes);
+    assert_int_equal(full.process.high_bytes, plain.process.high_bytes);
+    figures.reserved_bytes = large; /* no room at all */
+    assert_int_equal(bounds_make(&figures, &gpu, scene.input.config, &workload).resident.likely_bytes, 0);
+    assert_int_equal(bounds_make(&figures, &any, scene.input.config, &workload).resident.likely_bytes, large);
+    trial_scene_close(&scene);
+}
+
 /* A network of convolutions is less sure than one that attends: cuDNN chooses. */
 static void convolutions_are_in_more_doubt(void **state)
 {
@@ -124,6 +180,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_add_up),
+        cmocka_unit_test(managed_memory_may_be_on_the_device),
+        cmocka_unit_test(no_more_than_has_room_is_likely),
         cmocka_unit_test(convolutions_are_in_more_doubt),
         cmocka_unit_test(what_is_not_predicted_has_no_bounds),
     };

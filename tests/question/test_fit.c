@@ -96,6 +96,25 @@ static void cached_segments_are_given_back_first(void **state)
     trial_scene_close(&scene);
 }
 
+/* States in managed memory have the host to go to: they decide nothing, and are told of. */
+static void paged_states_keep_no_case_from_fitting(void **state)
+{
+    (void)state;
+    struct trial_scene scene;
+    struct workload workload = workload_default(MODE_TRAIN);
+    workload.optimizer = OPTIMIZER_PAGED_ADAMW_32BIT;
+    workload.batch = 2;
+    trial_scene_open(&scene, "gpt2", &workload, "sm_90");
+    int64_t reserved_bytes = trial_scene_reserved(&scene);
+    struct fit fit = fit_of(&scene, reserved_bytes, &none);
+    assert_int_equal(fit.verdict, FIT_YES);
+    assert_int_equal(fit.margin_low_bytes, 0);
+    assert_int_equal(fit.trial.unbounded.managed.bytes, 994547712);
+    assert_int_equal(fit.trial.bounded.managed.bytes, 994547712);
+    assert_int_equal(fit_of(&scene, fit.trial.unbounded.requested_bytes_peak - 1, &none).verdict, FIT_NO);
+    trial_scene_close(&scene);
+}
+
 /* Of a growing cache an allocator without a bound keeps every size that it has given out: several times what tensors
  * take. No figure of an answer may come of that. */
 static void what_is_hoarded_without_a_bound_is_no_shortage(void **state)
@@ -221,6 +240,7 @@ int main(void)
         cmocka_unit_test(the_boundary_is_exact),
         cmocka_unit_test(overhead_is_taken_off),
         cmocka_unit_test(cached_segments_are_given_back_first),
+        cmocka_unit_test(paged_states_keep_no_case_from_fitting),
         cmocka_unit_test(what_is_hoarded_without_a_bound_is_no_shortage),
         cmocka_unit_test(doubt_makes_it_depend),
         cmocka_unit_test(overhead_comes_from_constants_where_they_know_the_mode),
