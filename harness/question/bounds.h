@@ -74,7 +74,8 @@ bool bounds_find(const struct json *replay, const struct bounds_device *device, 
                  const struct workload *workload, struct bounds *bounds);
 
 /* {"certain_bytes", "rule_bytes", "segments", "libraries", "context", "driver", "process_bytes", "device_bytes",
- * "nvml_bytes"}, the last seven ranges; of a paged optimizer "managed" (a range), too. null if bounds is NULL. NULL if memory ran out. */
+ * "nvml_bytes"}, the last seven ranges; of a paged optimizer "managed", a range, too. null if bounds is NULL. NULL if
+ * memory ran out. */
 struct json *bounds_to_json(const struct bounds *bounds);
 
 /* Of a paged optimizer, lines for people with the size, and what it is to an answer; else nothing. */

@@ -220,10 +220,10 @@ static struct value *batch_of(struct tape *tape, struct value *a, const struct v
 static void bmm_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {
     if (node_wants(node, 1)) {
-        in[1] = make_product(tape, value_turned(tape, node->saved[0]), out[0], NULL, "product gradient");
+        in[1] = make_product(tape, value_turned(tape, node->saved[1]), out[0], NULL, "product gradient");
     }
     if (node_wants(node, 0)) {
-        in[0] = make_product(tape, out[0], value_turned(tape, node->saved[1]), NULL, "product gradient");
+        in[0] = make_product(tape, out[0], value_turned(tape, node->saved[0]), NULL, "product gradient");
     }
 }
 
@@ -284,8 +284,9 @@ struct value *tape_matmul(struct tape *tape, struct value *a, struct value *b)
     struct value *flat = make_product(tape, inputs[0], inputs[1], NULL, "product");
     struct node *node = node_new(tape, bmm_backward, 2, inputs, flat);
     if (node != NULL) {
-        node_save(tape, node, 0, node_wants(node, 1) ? inputs[0] : NULL);
-        node_save(tape, node, 1, node_wants(node, 0) ? inputs[1] : NULL);
+        /* BmmBackward0 lets go of mat2 before self. */
+        node_save(tape, node, 1, node_wants(node, 1) ? inputs[0] : NULL);
+        node_save(tape, node, 0, node_wants(node, 0) ? inputs[1] : NULL);
     }
     int64_t size[] = {a->shape.size[0], a->shape.size[1], a->shape.size[2], b->shape.size[3]};
     for (int i = 0; i < 2; i++) {
