@@ -9,7 +9,8 @@
 
 enum { NF4_BLOCK = 64, NF4_LEVELS = 16 };
 
-/* Up to so many rows bitsandbytes multiplies out of the codes themselves, whatever the GPU; before 0.50 one. */
+/* Up to so many rows bitsandbytes multiplies out of the codes themselves, whatever the GPU; before 0.50 one that
+ * wants no gradient. */
 enum { NF4_FUSED_ROWS = 4, NF4_FUSED_ROWS_BEFORE = 1 };
 
 /* cuBLAS multiplies int8 and float8 whose rows are multiples of this. */
@@ -302,8 +303,9 @@ static bool size_is_multiple(const struct quantized *weight, int64_t alignment)
     return weight->size[0] % alignment == 0 && weight->size[1] % alignment == 0;
 }
 
+/* wants_gradient: of rows. */
 static struct value *quantized_product(struct tape *tape, struct value *rows, const struct quantized *weight,
-                                       struct value *bias)
+                                       struct value *bias, bool wants_gradient)
 {
     if (rows == NULL) {
         return NULL;
@@ -311,7 +313,7 @@ static struct value *quantized_product(struct tape *tape, struct value *rows, co
     if (weight->form == QUANTIZED_INT8 && size_is_multiple(weight, INT8_ALIGNMENT)) {
         return int8_product(tape, rows, weight, bias);
     }
-    int64_t fused = tape->bitsandbytes.rows_unfused ? NF4_FUSED_ROWS_BEFORE : NF4_FUSED_ROWS;
+    int64_t fused = !tape->bitsandbytes.rows_unfused ? NF4_FUSED_ROWS : wants_gradient ? 0 : NF4_FUSED_ROWS_BEFORE;
     if (weight->form == QUANTIZED_NF4 && rows->shape.size[0] <= fused && weight->size[1] % NF4_BLOCK == 0) {
         return fused_product(tape, rows, weight, bias);
     }
@@ -385,7 +387,7 @@ struct value *tape_linear_quantized(struct tape *tape, struct value *a, const st
         node->attributes = (struct operation_attributes){.i = {weight->form, weight->size[0], weight->size[1]}};
         linear_quantized_remember(tape, node, rows, weight);
     }
-    struct value *flat = quantized_product(tape, rows, weight, bias);
+    struct value *flat = quantized_product(tape, rows, weight, bias, a->requires_grad);
     struct shape shape = a->shape;
     shape.size[shape.rank - 1] = weight->size[0];
     struct value *result = flat != NULL ? make_reshape(tape, flat, &shape) : NULL;

@@ -64,6 +64,14 @@ bool tensor_is_turned(const struct skeleton *skeleton, int tensor)
     return module_is_conv1d(module_of(skeleton, tensor)) && skeleton->tensors[tensor].rank == 2;
 }
 
+struct bitsandbytes_habits bitsandbytes_habits_of(const struct workload *workload, const char *model_type)
+{
+    return (struct bitsandbytes_habits){.inputs_kept = release_has(workload, model_type, RELEASE_INPUTS_KEPT),
+                                        .weights_halved = release_has(workload, model_type, RELEASE_WEIGHTS_HALVED),
+                                        .map_shared = release_has(workload, model_type, RELEASE_SCALE_MAP_SHARED),
+                                        .rows_unfused = release_has(workload, model_type, RELEASE_ROWS_UNFUSED)};
+}
+
 bool tensor_is_quantized(const struct skeleton *skeleton, int tensor, enum quantize quantize)
 {
     const struct skeleton_tensor *row = &skeleton->tensors[tensor];

@@ -22,6 +22,9 @@ bool precision_is_quantized(enum precision precision, enum quantized_form *form)
  * follow from the release. */
 struct packing packing_of(const struct workload *workload, const char *model_type);
 
+/* What the release of a case does with weights in 4 bits. */
+struct bitsandbytes_habits bitsandbytes_habits_of(const struct workload *workload, const char *model_type);
+
 /* Whether the tensor with this index is stored so under a quantised precision. */
 bool tensor_is_quantized(const struct skeleton *skeleton, int tensor, enum quantize quantize);
 

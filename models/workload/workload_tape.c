@@ -357,11 +357,7 @@ enum status_code build_open(struct build *build, struct tape *tape, struct statu
                          .linear_workspace_passes = release_has(workload, model_type, RELEASE_LINEAR_WORKSPACE_PASSING),
                          .cudnn_attention_last = release_has(workload, model_type, RELEASE_CUDNN_ATTENTION_LAST),
                          .embedding_parts_summed = release_has(workload, model_type, RELEASE_EMBEDDING_PARTS_SUMMED)});
-    tape_bitsandbytes(
-        tape, (struct bitsandbytes_habits){.inputs_kept = release_has(workload, model_type, RELEASE_INPUTS_KEPT),
-                                           .weights_halved = release_has(workload, model_type, RELEASE_WEIGHTS_HALVED),
-                                           .map_shared = release_has(workload, model_type, RELEASE_SCALE_MAP_SHARED),
-                                           .rows_unfused = release_has(workload, model_type, RELEASE_ROWS_UNFUSED)});
+    tape_bitsandbytes(tape, bitsandbytes_habits_of(workload, model_type));
     tape_tf32(tape, workload->tf32, workload->tf32 || workload->tf32_convolutions);
     return STATUS_OK;
 }
