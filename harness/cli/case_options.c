@@ -83,12 +83,25 @@ enum status_code case_options_read(const struct arguments *arguments, const stru
     return code;
 }
 
+/* Whether an option says that there is no such thing. The workload does not tell: what its program says of a field that
+ * the case does not have has been taken back. */
+static bool says_no(enum case_field field, const char *text, const struct workload *workload)
+{
+    struct workload said = *workload;
+    struct case_value value;
+    bool is_value = case_value_parse(field, text, &value, NULL) == STATUS_OK;
+    if (is_value) {
+        workload_put(&said, field, &value);
+    }
+    return is_value && workload_field_is_no(&said, field);
+}
+
 enum status_code case_options_check(const struct arguments *arguments, const struct identity *identity,
                                     struct status *error)
 {
     for (enum case_field field = FIELD_MODE + 1; field < FIELD_COUNT; field++) {
-        if (arguments_value(arguments, case_field_key(field)) != NULL && !identity_has(identity, field) &&
-            !workload_field_is_no(&identity->workload, field)) {
+        const char *value = arguments_value(arguments, case_field_key(field));
+        if (value != NULL && !identity_has(identity, field) && !says_no(field, value, &identity->workload)) {
             struct text remedy = {0};
             workload_remedy_append(error, field, &remedy);
             enum status_code code =

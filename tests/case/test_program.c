@@ -251,6 +251,15 @@ static void what_contradicts_a_program_can_be_excluded(void **state)
     suite_release(&suite);
 }
 
+/* An encoder has no caches, whether its program would return them or not. */
+static void what_says_nothing_is_refused_under_a_program_too(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"tiny-bert", "--mode",     "train",       "--seq", "8",
+                                        "--program", "plain-loop", "--use-cache", NULL};
+    command_refused(command_named("estimate", words), "--use-cache says nothing about tiny-bert");
+}
+
 static void the_default_is_named(void **state)
 {
     (void)state;
@@ -291,6 +300,7 @@ int main(void)
         cmocka_unit_test(what_is_named_wins_in_suites_and_options),
         cmocka_unit_test(every_program_is_the_same_case_in_a_suite),
         cmocka_unit_test(what_contradicts_a_program_can_be_excluded),
+        cmocka_unit_test(what_says_nothing_is_refused_under_a_program_too),
         cmocka_unit_test(the_default_is_named),
         cmocka_unit_test(programs_that_are_not_modelled_are_refused_with_the_closest),
     };
