@@ -20,6 +20,7 @@
 #include "tests/support/device_use.h"
 #include "tests/support/modelled.h"
 #include "tests/support/scratch_folder.h"
+#include "tests/support/whole_file.h"
 
 static const char rehearsal_path[] = "peers/pytorch/rehearsal-torch-2.11.0-transformers-5.17.0.jsonl";
 static const char bert[] = "tiny-bert/train/float32/b2/s32/adam-fused";
@@ -256,6 +257,23 @@ static void what_was_equal_stays_equal(void **state)
     judged(scene, 2, WORDS("equal.txt:1", "equal.txt:2: no figure"));
 }
 
+/* The counts that the check holds are those that README tells. */
+static void the_readme_says_how_many_are_equal(void **state)
+{
+    (void)state;
+    int requested = 0, allocated = 0, reserved = 0;
+    char said[96];
+    char *held = whole_file_read("results/reference/nvidia-h100-80gb-hbm3/pytorch-2.11.0/equal.txt");
+    char *readme = whole_file_read("README.md");
+    assert_int_equal(sscanf(held, "requested %d allocated %d reserved %d", &requested, &allocated, &reserved), 3);
+    snprintf(said, sizeof said, "equal to the byte in %d, %d and %d cases", requested, allocated, reserved);
+    if (strstr(readme, said) == NULL) {
+        fail_msg("README.md does not say '%s'", said);
+    }
+    free(readme);
+    free(held);
+}
+
 static void a_case_that_nobody_knows_is_no_silence(void **state)
 {
     const struct scene *scene = *state;
@@ -399,12 +417,19 @@ static void lines_become_records_that_we_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(committed_truth_is_as_predicted), TEST(figures_like_ours_pass),
-        TEST(three_percent_of_one_case_are_named),         TEST(a_shift_of_the_median_fails),
-        TEST(exceptions_excuse_what_is_and_nothing_else),  TEST(what_was_equal_stays_equal),
-        TEST(a_case_that_nobody_knows_is_no_silence),      TEST(what_was_not_measured_is_noted),
-        TEST(a_cut_line_is_forgiven_at_the_end_alone),     TEST(a_folder_without_figures_fails),
-        TEST(a_stage_that_is_not_predicted_fails),         TEST(traces_are_replayed_to_the_byte),
+        cmocka_unit_test(committed_truth_is_as_predicted),
+        cmocka_unit_test(the_readme_says_how_many_are_equal),
+        TEST(figures_like_ours_pass),
+        TEST(three_percent_of_one_case_are_named),
+        TEST(a_shift_of_the_median_fails),
+        TEST(exceptions_excuse_what_is_and_nothing_else),
+        TEST(what_was_equal_stays_equal),
+        TEST(a_case_that_nobody_knows_is_no_silence),
+        TEST(what_was_not_measured_is_noted),
+        TEST(a_cut_line_is_forgiven_at_the_end_alone),
+        TEST(a_folder_without_figures_fails),
+        TEST(a_stage_that_is_not_predicted_fails),
+        TEST(traces_are_replayed_to_the_byte),
         TEST(lines_become_records_that_we_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
