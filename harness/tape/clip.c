@@ -9,6 +9,7 @@
 #include <float.h>
 
 #include "harness/base/arena.h"
+#include "harness/base/size.h"
 #include "harness/tape/graph.h"
 
 enum { CHUNK_ELEMENTS = 65536 };
@@ -64,11 +65,15 @@ static int64_t chunks_of(struct value *const *parameters, int count, enum dtype 
 static void norms_make(struct tape *tape, int count, struct value *const *parameters, enum dtype dtype, bool foreach,
                        struct norm_list *list)
 {
-    int64_t tensors, chunks = chunks_of(parameters, count, dtype, &tensors);
+    int64_t tensors, chunks = chunks_of(parameters, count, dtype, &tensors), bytes;
     struct value *partial = NULL;
     int first = list->count;
+    if (!size_multiply(4 * tensors, chunks, &bytes)) {
+        tape_fail(tape, STATUS_OVERFLOW, "the partial sums of norms do not fit 63 bits");
+        return;
+    }
     if (foreach && tape_targets_gpu(tape)) {
-        partial = scratch_bytes_new(tape, 4 * tensors * chunks, "partial sums of norms");
+        partial = scratch_bytes_new(tape, bytes, "partial sums of norms");
     }
     for (int i = 0; i < count && !tape_failed(tape); i++) {
         struct value *gradient = parameters[i]->gradient;
