@@ -6,6 +6,7 @@
 
 #include "harness/base/size.h"
 #include "harness/cli/output.h"
+#include "harness/question/bounds.h"
 #include "harness/record/level.h"
 #include "harness/report/escape.h"
 
@@ -171,17 +172,44 @@ static void size_rows(const struct json *object, const char *of, const char *suf
     }
 }
 
+/* A size is likely alone, a range has both ends. Nothing if there are no bounds. */
+static void bounds_write(const struct json *bounds, struct text *text)
+{
+    const struct bounds_part *part = NULL;
+    if (json_kind(bounds) != JSON_KIND_OBJECT) {
+        return;
+    }
+    text_append(text, "\n| bounds of replay | likely | from | to |\n|---|--:|--:|--:|\n");
+    for (int index = 0; (part = bounds_part_at(index)) != NULL; index++) {
+        const struct json *value = json_get(bounds, part->key);
+        bool is_range = json_kind(value) == JSON_KIND_OBJECT;
+        if (value == NULL) { /* no managed memory */
+            continue;
+        }
+        text_append(text, "|");
+        word_cell(text, part->words);
+        size_cell(text, is_range ? json_get(value, "likely_bytes") : value);
+        size_cell(text, is_range ? json_get(value, "low_bytes") : value);
+        size_cell(text, is_range ? json_get(value, "high_bytes") : value);
+        text_append(text, "\n");
+    }
+}
+
 static void case_write(const struct json *document, struct text *text)
 {
     const struct json *estimates = json_get(document, "estimates");
     heading_write(text, json_string_or(json_get(document, "id"), "-"));
     text_append(text, "Predicted for ");
     markdown_append(text, json_string_or(json_get(document, "target"), "-"));
+    const char *program = json_string_or(json_get(document, "program"), NULL);
+    text_append(text, program != NULL ? ", with the habits of the program " : "");
+    markdown_append(text, program != NULL ? program : "");
     text_append(text, ".\n\n| estimator | quantity | size | bytes |\n|---|---|--:|--:|\n");
     for (const char *name = NULL; (name = json_key_after(estimates, name)) != NULL;) {
         size_rows(json_get(estimates, name), name, "_bytes", text);
         size_rows(json_get(json_get(estimates, name), "categories_at_peak"), "replay, at the peak", "", text);
     }
+    bounds_write(json_get(document, "bounds"), text);
     notes_write(document, text);
 }
 
@@ -243,7 +271,7 @@ void fit_markdown(const struct json *document, struct text *text)
     enum { ALWAYS_COUNT = 4 + LEVEL_COUNTED_COUNT }; /* the others only if they are known */
     const struct json *fits = json_get(document, "fits"), *overhead = json_get(document, "overhead");
     heading_write(text, json_string_or(json_get(document, "id"), "-"));
-    text_append(text, json_kind(fits) != JSON_KIND_BOOLEAN ? "**undecided**"
+    text_append(text, json_kind(fits) != JSON_KIND_BOOLEAN ? "**depends**"
                       : json_boolean_or(fits, false)       ? "**fits**"
                                                            : "**does not fit**");
     const char *device = json_string_or(json_get(document, "device"), NULL);

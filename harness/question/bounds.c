@@ -2,6 +2,7 @@
 #include "harness/question/bounds.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 
 #include "harness/base/size.h"
 #include "harness/question/overhead.h"
@@ -145,10 +146,38 @@ struct json *bounds_to_json(const struct bounds *bounds)
     return json_made(object, made);
 }
 
-static void line(const char *name, struct byte_range range, struct text *text)
+enum part {
+    PART_CERTAIN,
+    PART_RULE,
+    PART_SEGMENTS,
+    PART_LIBRARIES,
+    PART_CONTEXT,
+    PART_PROCESS,
+    PART_MANAGED,
+    PART_DEVICE,
+    PART_COUNT
+};
+
+static const struct bounds_part parts[PART_COUNT] = {
+    [PART_CERTAIN] = {"certain_bytes", "certain: tensors"},
+    [PART_RULE] = {"rule_bytes", "rule: workspaces, allocator"},
+    [PART_SEGMENTS] = {"segments", "segments: both, and unexplained"},
+    [PART_LIBRARIES] = {"libraries", "range: libraries"},
+    [PART_CONTEXT] = {"context", "range: context"},
+    [PART_PROCESS] = {"process_bytes", "process, as in nvidia-smi"},
+    [PART_MANAGED] = {"managed", "range: managed memory"},
+    [PART_DEVICE] = {"device_bytes", "device used, as in nvidia-smi"},
+};
+
+const struct bounds_part *bounds_part_at(int index)
+{
+    return index >= 0 && index < PART_COUNT ? &parts[index] : NULL;
+}
+
+static void line(enum part part, struct byte_range range, struct text *text)
 {
     char low[SIZE_TEXT_BYTES], likely[SIZE_TEXT_BYTES], high[SIZE_TEXT_BYTES];
-    text_format(text, "  %-31s %11s", name, size_format(range.likely_bytes, likely));
+    text_format(text, "  %-31s %11s", parts[part].words, size_format(range.likely_bytes, likely));
     if (range.low_bytes != range.high_bytes) {
         text_format(text, "   %s to %s", size_format(range.low_bytes, low), size_format(range.high_bytes, high));
     }
@@ -162,14 +191,14 @@ static struct byte_range one(int64_t bytes)
 
 void bounds_beside_lines(const struct bounds *bounds, struct text *text)
 {
-    line("segments: both, and unexplained", bounds->segments, text);
-    line("range: libraries", bounds->beside.libraries, text);
-    line("range: context", bounds->beside.context, text);
-    line("process, as in nvidia-smi", bounds->process, text);
+    line(PART_SEGMENTS, bounds->segments, text);
+    line(PART_LIBRARIES, bounds->beside.libraries, text);
+    line(PART_CONTEXT, bounds->beside.context, text);
+    line(PART_PROCESS, bounds->process, text);
     if (bounds->managed.tensor_count > 0) {
-        line("range: managed memory", bounds->resident, text);
+        line(PART_MANAGED, bounds->resident, text);
     }
-    line("device used, as in nvidia-smi", bounds->device, text);
+    line(PART_DEVICE, bounds->device, text);
 }
 
 void managed_line(const struct managed_memory *managed, struct text *text)
@@ -196,7 +225,7 @@ struct json *managed_json(const struct managed_memory *managed)
 void bounds_lines(const struct bounds *bounds, struct text *text)
 {
     text_append(text, "\nbounds of replay: what is likely, and from which to which size it may be\n");
-    line("certain: tensors", one(bounds->certain_bytes), text);
-    line("rule: workspaces, allocator", one(bounds->rule_bytes), text);
+    line(PART_CERTAIN, one(bounds->certain_bytes), text);
+    line(PART_RULE, one(bounds->rule_bytes), text);
     bounds_beside_lines(bounds, text);
 }

@@ -84,6 +84,13 @@ void managed_line(const struct managed_memory *managed, struct text *text);
 /* {"bytes", "pages_bytes", "tensor_count"}, as in the figures of replay. NULL if memory ran out. */
 struct json *managed_json(const struct managed_memory *managed);
 
+/* Of the members of that object what people read, in the order of the lines: "segments" and its words; an object
+ * may lack the member. NULL past the last. */
+struct bounds_part {
+    const char *key, *words;
+};
+const struct bounds_part *bounds_part_at(int index);
+
 /* Lines for people: the ranges beside the segments, and their sums. */
 void bounds_beside_lines(const struct bounds *bounds, struct text *text);
 

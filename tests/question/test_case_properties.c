@@ -198,8 +198,9 @@ static void levels_check(const struct drawn *drawn, const struct workload *workl
         return;
     }
     int64_t certain = result->requested_bytes_peak - result->categories_at_peak[CATEGORY_WORKSPACE];
-    const struct bounds bounds =
-        bounds_make(certain, result->reserved_bytes_peak, &drawn->bounds_device, &drawn->config, workload);
+    const struct bounds_figures figures = {
+        .certain_bytes = certain, .reserved_bytes = result->reserved_bytes_peak, .managed = result->managed};
+    const struct bounds bounds = bounds_make(&figures, &drawn->bounds_device, &drawn->config, workload);
     HOLDS(drawn, is_range(bounds.segments) && bounds.segments.likely_bytes == result->reserved_bytes_peak);
     HOLDS(drawn, bounds.segments.low_bytes >= certain &&
                      bounds.certain_bytes + bounds.rule_bytes == result->reserved_bytes_peak);

@@ -40,6 +40,7 @@ static const struct base {
     {"tiny-gpt2", MODE_GENERATE, "seq=32", NULL},
     {"tiny-gpt2", MODE_TRAIN, "", NULL},
     {"tiny-gpt2", MODE_TRAIN, "accumulate=2", NULL},
+    {"gpt2", MODE_TRAIN, "optimizer=adam-8bit", NULL},
     {"tiny-gpt2", MODE_TRAIN, "precision=amp-float16", NULL},
     {"tiny-gpt2", MODE_TRAIN, "optimizer=adamw-foreach precision=bfloat16", NULL},
     {"tiny-llama", MODE_TRAIN, "", NULL},
@@ -69,7 +70,7 @@ static const char class_name[] = "sm_90";
 struct outcome {
     bool is_case; /* else it is refused */
     uint64_t sequence_hash;
-    struct byte_range process;
+    struct byte_range used;
 };
 
 static struct workload base_workload(const struct base *base)
@@ -103,9 +104,12 @@ static struct outcome outcome_of(const struct config *config, const struct workl
     const struct estimate_input input = {
         .config = config, .skeleton = &skeleton, .workload = workload, .target = class_name};
     if (trial_run(&input, INT64_MAX, &trial, &error) == STATUS_OK) {
-        struct bounds bounds = bounds_make(trial.unbounded.requested_bytes_peak, trial.unbounded.reserved_bytes_peak,
-                                           &device, config, workload);
-        outcome = (struct outcome){true, trial.unbounded.sequence_hash, bounds.process};
+        const struct replay_result *result = &trial.unbounded;
+        const struct bounds_figures figures = {.certain_bytes = result->requested_bytes_peak,
+                                               .reserved_bytes = result->reserved_bytes_peak,
+                                               .managed = result->managed};
+        struct bounds bounds = bounds_make(&figures, &device, config, workload);
+        outcome = (struct outcome){true, result->sequence_hash, bounds.device};
     }
     skeleton_release(&skeleton);
     return outcome;
@@ -113,9 +117,8 @@ static struct outcome outcome_of(const struct config *config, const struct workl
 
 static bool same(const struct outcome *one, const struct outcome *other)
 {
-    return one->sequence_hash == other->sequence_hash && one->process.low_bytes == other->process.low_bytes &&
-           one->process.likely_bytes == other->process.likely_bytes &&
-           one->process.high_bytes == other->process.high_bytes;
+    return one->sequence_hash == other->sequence_hash && one->used.low_bytes == other->used.low_bytes &&
+           one->used.likely_bytes == other->used.likely_bytes && one->used.high_bytes == other->used.high_bytes;
 }
 
 struct walk {
