@@ -74,6 +74,17 @@ def trainer_cases():
     return out
 
 
+def bitsandbytes_cases():
+    """The Trainer with optimizers of bitsandbytes, which it tells to keep states of embeddings in float32."""
+    out = []
+    for model, precision, batch, seq in (("tiny/gpt2-wide", "float32", 2, 8), ("gpt2", "float32", 8, 512),
+                                         ("bert-base-cased", "amp-bfloat16", 8, 512),
+                                         ("llama-3.2-1b", "bfloat16", 2, 512)):
+        for optimizer in ("adam-8bit", "paged-adamw-8bit", "paged-adamw-32bit"):
+            out.append(case_of("hf-trainer", model, precision, batch, seq, mask=True, optimizer=optimizer))
+    return out
+
+
 def other_cases():
     out = []
     for model, batch, seq in (("gpt2", 8, 512), ("bert-base-cased", 8, 512)):
@@ -112,7 +123,8 @@ def own_model_cases():
 
 def cases():
     """Kinds by turns, so that what a short run has measured is of every kind."""
-    kinds = [loop_cases(), trainer_cases(), other_cases(), inference_cases(), image_cases(), own_model_cases()]
+    kinds = [loop_cases(), trainer_cases(), other_cases(), inference_cases(), image_cases(), own_model_cases(),
+             bitsandbytes_cases()]
     out = []
     for place in range(max(map(len, kinds))):
         out += [kind[place] for kind in kinds if place < len(kind)]

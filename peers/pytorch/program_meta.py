@@ -150,6 +150,15 @@ def shadow(keep_events):
         yield ledger
 
 
+def bitsandbytes_pretend(ledger):
+    """For a program whose optimizer is one of bitsandbytes; the module that counts its managed memory."""
+    import shadow_bitsandbytes
+    import shadow_optimizer
+    ledger.inside = shadow_bitsandbytes.kernel_of
+    shadow_optimizer.pretend()
+    return shadow_optimizer
+
+
 def build(case, ledger):
     """The model, counted."""
     family, model, config = peer_models.build(case, "meta")

@@ -25,7 +25,8 @@ class Rows(torch.utils.data.Dataset):
 def trainer_settings(case, device, folder):
     """What a case says, in the words of TrainingArguments; all else is its default."""
     names = {"adamw-fused": "adamw_torch_fused", "adamw": "adamw_torch", "adafactor": "adafactor", "sgd": "sgd",
-             "adam-8bit": "adamw_bnb_8bit"}
+             "adam-8bit": "adamw_bnb_8bit", "paged-adamw-8bit": "paged_adamw_8bit",
+             "paged-adamw-32bit": "paged_adamw_32bit"}
     settings = {"output_dir": folder, "per_device_train_batch_size": case["batch"],
                 "gradient_accumulation_steps": case["accumulate"], "max_steps": case["steps"], "report_to": "none",
                 "save_strategy": "no", "disable_tqdm": True, "gradient_checkpointing": case["checkpointing"],

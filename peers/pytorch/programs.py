@@ -50,7 +50,7 @@ PROGRAMS = {
     "trl-sft": (("trl", "datasets"), program_trainers.trl_sft),
     **{name: ((name,), run) for name, run in program_own_models.PROGRAMS.items()},
 }
-LIBRARIES = ("accelerate", "lightning", "peft", "trl", "datasets", "timm")
+LIBRARIES = ("accelerate", "lightning", "peft", "trl", "datasets", "timm", "bitsandbytes")
 MODEL_LIBRARIES = ("torchtune", "litgpt", "torchtitan")  # imported by their own cases
 
 
@@ -59,6 +59,7 @@ def missing(case, device):
     if case["program"] in program_own_models.PROGRAMS and device != "meta":
         return "a device for it (the meta device alone)"
     needed = PROGRAMS[case["program"]][0] + (("timm",) if case["model"].startswith("timm/") else ())
+    needed += ("bitsandbytes",) if peer_models.is_bitsandbytes(case["optimizer"]) else ()
     return next((name for name in needed if importlib.util.find_spec(name) is None), None)
 
 
@@ -112,10 +113,14 @@ def measure_meta(case, options, tell):
         if case["program"] in program_own_models.PROGRAMS:
             measure_own_model(case, ledger, reader, "meta")
             return
+        if peer_models.is_bitsandbytes(case["optimizer"]):
+            shadow_optimizer = program_meta.bitsandbytes_pretend(ledger)
         family, model, config = program_meta.build(built_case(case), ledger)
         with ledger:
             reader.read("load", parameter_count=sum(p.numel() for p in model.parameters()))
             program_of(case, family)(case, family, config, model, reader, "meta")
+        if peer_models.is_bitsandbytes(case["optimizer"]):
+            tell({**reader.rows, "managed": shadow_optimizer.managed()})
     if options.events:
         step = {"id": case["id"], **program_meta.step_of(ledger.events, STEADY_STEP)}
         with open(options.events, "a", encoding="utf-8") as sink:

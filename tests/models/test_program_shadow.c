@@ -63,7 +63,19 @@ static bool is_followed(const struct json *line)
     return !older || !gpt2 || !(autocast || json_boolean_or(json_get(line, "checkpointing"), false));
 }
 
-static int failed_count;
+static int failed_count, managed_count;
+
+/* Of optimizers of bitsandbytes alone: what the program had in managed memory. */
+static void managed_check(const struct json *line, const struct tape_view *view)
+{
+    int64_t theirs = json_integer_or(json_get(json_get(json_get(line, "stages"), "managed"), "bytes"), 0);
+    if (view->managed.bytes != theirs) {
+        print_message("%s: %lld bytes of managed memory; the program %lld\n", shadow_text(line, "id"),
+                      (long long)view->managed.bytes, (long long)theirs);
+        failed_count++;
+    }
+    managed_count += theirs > 0;
+}
 
 static bool line_check(const struct json *line)
 {
@@ -77,6 +89,7 @@ static bool line_check(const struct json *line)
     modelled_require(&modelled, shadow_model(line), &workload, "sm_90");
     struct tape_view view = tape_view(modelled.tape);
     stage_figures_take(&view, &figures);
+    managed_check(line, &view);
     for (int stage = STAGE_FORWARD; stage <= STAGE_STEP; stage++) {
         int64_t theirs = peak_of(line, stage_name((enum stage)stage));
         int64_t clip = stage == STAGE_STEP ? peak_of(line, "clip") : 0;
@@ -101,6 +114,9 @@ static void a_row_is_what_its_program_does(void **state)
     int real = shadow_lines_each("peers/pytorch/programs-torch-2.11.0-transformers-5.23.0.jsonl", line_check);
     int old = shadow_lines_each("peers/pytorch/programs-tiny-torch-2.11.0-transformers-4.46.0.jsonl", line_check) +
               shadow_lines_each("peers/pytorch/programs-tiny-torch-2.11.0-transformers-4.51.3.jsonl", line_check);
+    int bitsandbytes = shadow_lines_each(
+        "peers/pytorch/programs-torch-2.11.0-transformers-5.23.0-bitsandbytes-0.50.2.jsonl", line_check);
+    assert_true(bitsandbytes >= 12 && managed_count >= 8);
     print_message("%d tiny cases, %d real ones, %d of older releases\n", tiny, real, old);
     assert_true(old >= 6);
     assert_int_equal(failed_count, 0);
