@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum status_code measuring_send(const struct measuring *measuring, struct json *object, struct status *error)
@@ -25,6 +26,15 @@ enum status_code measuring_model_prepare(struct measuring *measuring, struct sta
     return code;
 }
 
+/* CUDA reads it when the first context of a process is made, and the process is the case's own. */
+static enum status_code modules_tell(const struct measuring *measuring, struct status *error)
+{
+    bool eager = measuring->job->case_->identity.workload.module_loading == MODULE_LOADING_EAGER;
+    return setenv("CUDA_MODULE_LOADING", eager ? "EAGER" : "LAZY", 1) == 0
+               ? STATUS_OK
+               : status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for an environment");
+}
+
 /* Opens the device that was asked for. Host and meta are bounded to the `memory` of the suite, unless they were asked
  * for with a bound; a try of a proof is bounded to what it is to have in any case. A GPU is not, and has the memory it
  * has. measuring->memory_bytes is what the prediction is bounded to: that of the device, of a GPU the suite's. */
@@ -36,7 +46,8 @@ static enum status_code bounded_open(struct measuring *measuring, struct status 
     int64_t memory_bytes = is_try ? measuring->job->available_bytes : measuring->job->case_->settings->memory_bytes;
     snprintf(measuring->spec, sizeof measuring->spec, "%s", measuring->job->device);
     measuring->memory_bytes = memory_bytes;
-    enum status_code code = device_spec_parse(measuring->spec, &spec, error);
+    enum status_code code = modules_tell(measuring, error);
+    code = code == STATUS_OK ? device_spec_parse(measuring->spec, &spec, error) : code;
     if (code == STATUS_OK && spec.memory_bytes > 0 && !is_try) {
         measuring->memory_bytes = spec.memory_bytes;
     } else if (code == STATUS_OK && memory_bytes > 0 && device_kind_takes_bound(spec.kind)) {

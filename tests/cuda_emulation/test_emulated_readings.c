@@ -15,14 +15,20 @@
 #include "tests/run/run_scene.h"
 
 /* Numbers that no sum of others makes. */
-enum { CONTEXT_BYTES = 300000007, KERNEL_BYTES = 10007, HANDLE_BYTES = 7000003, FOREIGN_BYTES = 1048577 };
+enum {
+    MODULES_BYTES = 50000017,
+    CONTEXT_BYTES = 300000007,
+    KERNEL_BYTES = 10007,
+    HANDLE_BYTES = 7000003,
+    FOREIGN_BYTES = 1048577
+};
 enum { HANDLES = 2 /* cuBLAS and cublasLt */, KERNELS_OF_OPENING = 1 };
 
 static void driver_set(int64_t kernel_bytes)
 {
     char text[96];
-    snprintf(text, sizeof text, "context:%d kernel:%lld handle:%d", CONTEXT_BYTES, (long long)kernel_bytes,
-             HANDLE_BYTES);
+    snprintf(text, sizeof text, "context:%d kernel:%lld handle:%d modules:%d", CONTEXT_BYTES, (long long)kernel_bytes,
+             HANDLE_BYTES, MODULES_BYTES);
     assert_int_equal(setenv("EMULATED_DRIVER", text, 1), 0);
 }
 
@@ -266,6 +272,27 @@ static void a_workspace_that_is_gone_is_no_item(void **state)
     assert_int_equal(bytes_at(items, "workspace_bytes"), 8519680 + 1048576);
 }
 
+/* The driver is told what the case says before it makes the context, whatever the user's own environment has. */
+static void modules_are_loaded_as_the_case_says(void **state)
+{
+    static const struct {
+        const char *keys, *environment;
+        int64_t bytes;
+    } rows[] = {{"", NULL, CONTEXT_BYTES},
+                {", module_loading: eager", NULL, CONTEXT_BYTES + MODULES_BYTES},
+                {", module_loading: eager", "LAZY", CONTEXT_BYTES + MODULES_BYTES},
+                {"", "EAGER", CONTEXT_BYTES}};
+    driver_set(0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *environment = rows[i].environment;
+        assert_int_equal(
+            environment != NULL ? setenv("CUDA_MODULE_LOADING", environment, 1) : unsetenv("CUDA_MODULE_LOADING"), 0);
+        const struct json *line = case_measured(*state, NULL, rows[i].keys);
+        assert_int_equal(bytes_at(json_get(line, "context"), "device_bytes"), rows[i].bytes);
+    }
+    unsetenv("CUDA_MODULE_LOADING");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +302,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_instance_is_named_as_one, scene_open, scene_close),
         cmocka_unit_test_setup_teardown(who_shares_a_gpu_is_told_of_itself_alone, scene_open, scene_close),
         cmocka_unit_test_setup_teardown(a_workspace_that_is_gone_is_no_item, scene_open, scene_close),
+        cmocka_unit_test_setup_teardown(modules_are_loaded_as_the_case_says, scene_open, scene_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

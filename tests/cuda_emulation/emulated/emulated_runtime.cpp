@@ -130,8 +130,9 @@ cudaError_t answer(cudaError_t error)
     return error;
 }
 
-/* What EMULATED_DRIVER says that the driver takes for itself: "context:1000 kernel:20 handle:300", in bytes: the
- * context, each kernel that was launched at least once, each handle of a library. Nothing where it is not set. */
+/* What EMULATED_DRIVER says that the driver takes for itself: "context:1000 kernel:20 handle:300 modules:4000", in
+ * bytes: the context, each kernel that was launched at least once, each handle of a library, and with the context of a
+ * process that asks for all modules at once (CUDA_MODULE_LOADING). Nothing where it is not set. */
 size_t driver_bytes(const char *name)
 {
     const char *text = getenv("EMULATED_DRIVER");
@@ -178,9 +179,16 @@ cudaError_t emulated_answer(cudaError_t error)
     return answer(error);
 }
 
+size_t context_bytes(void)
+{
+    const char *loading = getenv("CUDA_MODULE_LOADING");
+    bool eager = loading != nullptr && strcmp(loading, "EAGER") == 0;
+    return driver_bytes("context:") + (eager ? driver_bytes("modules:") : 0);
+}
+
 size_t emulated_used_bytes_on(int device)
 {
-    return allocated_bytes[device] + (context_made[device] ? driver_bytes("context:") : 0) +
+    return allocated_bytes[device] + (context_made[device] ? context_bytes() : 0) +
            kernels[device].size() * driver_bytes("kernel:") + handle_count[device] * driver_bytes("handle:");
 }
 
