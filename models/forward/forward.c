@@ -7,7 +7,7 @@
 #include "harness/case/share.h"
 #include "harness/tape/packed.h"
 #include "models/forward/module_visit.h"
-#include "models/forward/prepare_kbit.h"
+#include "models/forward/parameter_recast.h"
 #include "models/forward/relative_bias.h"
 
 /* Linear4bit computes in the dtype in which it was quantised, whatever it is given, and answers in that of its
@@ -24,10 +24,9 @@ static struct value *linear_of_quantized(const struct forward *forward, const ch
         return tape_frame_close(tape, frame, tape_linear_packed(tape, a, weight, own));
     }
     struct value *input = weight->form == QUANTIZED_NF4 ? tape_cast(tape, a, DTYPE_BFLOAT16) : a;
-    const struct workload *workload = forward->workload;
-    bool varies = workload_is_bitsandbytes(workload) && (workload->prepare_kbit || workload_is_autocast(workload));
-    struct value *bias =
-        varies && input != NULL ? prepare_kbit_bias(forward, path, value_dtype(input)) : path_value(forward, path);
+    struct value *bias = input != NULL && workload_is_bitsandbytes(forward->workload)
+                             ? bias_recast(forward, path, value_dtype(input))
+                             : path_value(forward, path);
     struct value *result = tape_linear_quantized(tape, input, weight, bias);
     if (result != NULL) {
         value_rebind(tape, &result, tape_cast(tape, result, value_dtype(a)));

@@ -14,8 +14,4 @@
 /* Of a model that is loaded, before its adapters are. Its values are held ones. */
 void prepare_kbit(struct forward *forward);
 
-/* The bias (NULL: there is none) of a layer of bitsandbytes as the layer reads it: it is brought to the dtype of what
- * the layer multiplies, bfloat16 in Linear4bit, for good when that first differs. */
-struct value *prepare_kbit_bias(const struct forward *forward, const char *path, enum dtype dtype);
-
 #endif
