@@ -49,7 +49,9 @@ static const struct {
     const char *shadow, *model;
 } models[] = {
     {"llama-3.2-1b", "meta-llama/Llama-3.2-1B"},
+    {"llama-2-7b", "meta-llama/Llama-2-7b-hf"},
     {"qwen2.5-0.5b", "Qwen/Qwen2.5-0.5B"},
+    {"resnet18", "timm/resnet18.a1_in1k"},
     {"resnet50", "timm/resnet50.a1_in1k"},
     {"vit-base", "google/vit-base-patch16-224"},
     {"tiny/gpt2", "peers/pytorch/tiny/gpt2/config.json"},

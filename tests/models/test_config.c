@@ -300,25 +300,28 @@ static void test_wrong_values(void **state)
 /* What GPTQ and AWQ say of their weights becomes fields of a case. */
 static void test_packed_weights(void **state)
 {
+    static const struct {
+        const char *said, *quantize, *precision, *kernel;
+        int64_t group_size;
+        bool act_order;
+    } rows[] = {
+        {"\"quant_method\": \"gptq\", \"bits\": 8, \"group_size\": -1, \"desc_act\": true", "gptq", "int8", "auto", 0,
+         true},
+        {"\"quant_method\": \"awq\", \"w_bit\": 4, \"q_group_size\": 64, \"version\": \"GEMV\"", "awq", "int4", "gemv",
+         64, false},
+    };
     (void)state;
-    struct config plain = config_of("{\"model_type\": \"llama\"}");
-    assert_null(plain.packing.quantize);
-    struct config gptq =
-        config_of("{\"model_type\": \"llama\", \"quantization_config\": {\"quant_method\": \"gptq\", \"bits\": 8, "
-                  "\"group_size\": -1, \"desc_act\": true}}");
-    assert_string_equal(gptq.packing.quantize, "gptq");
-    assert_string_equal(gptq.packing.precision, "int8");
-    assert_string_equal(gptq.packing.quantized_kernel, "auto");
-    assert_int_equal(gptq.packing.group_size, 0);
-    assert_true(gptq.packing.act_order);
-    struct config awq =
-        config_of("{\"model_type\": \"llama\", \"quantization_config\": {\"quant_method\": \"awq\", \"w_bit\": 4, "
-                  "\"q_group_size\": 64, \"version\": \"GEMV\"}}");
-    assert_string_equal(awq.packing.quantize, "awq");
-    assert_string_equal(awq.packing.precision, "int4");
-    assert_string_equal(awq.packing.quantized_kernel, "gemv");
-    assert_int_equal(awq.packing.group_size, 64);
-    assert_false(awq.packing.act_order);
+    assert_null(config_of("{\"model_type\": \"llama\"}").packing.quantize);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[256];
+        snprintf(text, sizeof text, "{\"model_type\": \"llama\", \"quantization_config\": {%s}}", rows[i].said);
+        struct config config = config_of(text);
+        assert_string_equal(config.packing.quantize, rows[i].quantize);
+        assert_string_equal(config.packing.precision, rows[i].precision);
+        assert_string_equal(config.packing.quantized_kernel, rows[i].kernel);
+        assert_int_equal(config.packing.group_size, rows[i].group_size);
+        assert_int_equal(config.packing.act_order, rows[i].act_order);
+    }
 }
 
 /* What is not known is told with all that is: every type of transformers, or the beginnings of all architectures of

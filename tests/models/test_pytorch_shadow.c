@@ -17,15 +17,6 @@
 #include "tests/models/shadow_lines.h"
 #include "tests/support/modelled.h"
 
-static const struct {
-    const char *shadow, *catalogue;
-} models[] = {
-    {"bert-base-cased", "bert-base-cased"},      {"gpt2", "gpt2"},
-    {"llama-3.2-1b", "meta-llama/Llama-3.2-1B"}, {"llama-2-7b", "meta-llama/Llama-2-7b-hf"},
-    {"qwen2.5-0.5b", "Qwen/Qwen2.5-0.5B"},       {"vit-base", "google/vit-base-patch16-224"},
-    {"resnet18", "timm/resnet18.a1_in1k"},       {"resnet50", "timm/resnet50.a1_in1k"},
-};
-
 static void within(const char *id, const char *what, int64_t got, int64_t wanted, int64_t slack)
 {
     if (got > wanted + slack || got < wanted - slack) {
@@ -58,12 +49,12 @@ static void stages_check(const char *id, const struct json *line, const struct s
     cases_all++;
 }
 
-static void case_check(const struct json *line, const char *catalogue)
+static void case_check(const struct json *line)
 {
     struct modelled modelled = {0};
     const char *id = shadow_text(line, "id");
     struct workload workload = shadow_workload(line);
-    modelled_require(&modelled, catalogue, &workload, "sm_90");
+    modelled_require(&modelled, shadow_model(line), &workload, "sm_90");
     struct tape_view view = tape_view(modelled.tape);
     struct stage_figures figures;
     stage_figures_take(&view, &figures);
@@ -77,16 +68,13 @@ static void case_check(const struct json *line, const char *catalogue)
     modelled_close(&modelled);
 }
 
-/* Most models have the same name on both sides. */
-static const char *catalogue_name(const char *shadow)
+/* Of the tiny ones, which are in no catalogue, the events are compared elsewhere: of so small a peak scratch that meta
+ * does not see is a large part. */
+static bool is_in_catalogue(const struct json *line)
 {
-    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
-        if (strcmp(models[i].shadow, shadow) == 0) {
-            return models[i].catalogue;
-        }
-    }
     struct config config;
-    return config_find("models/catalogue", shadow, &config, NULL) == STATUS_OK ? shadow : NULL;
+    return strncmp(shadow_text(line, "model"), "tiny/", 5) != 0 &&
+           config_find("models/catalogue", shadow_model(line), &config, NULL) == STATUS_OK;
 }
 
 /* Whether the tape can say what the case asks: a cut model, a search for outliers and
@@ -107,11 +95,10 @@ static bool is_sayable(const struct json *line)
 
 static bool line_check(const struct json *line)
 {
-    const char *catalogue = catalogue_name(shadow_text(line, "model"));
-    if (catalogue == NULL || !is_sayable(line)) {
+    if (!is_in_catalogue(line) || !is_sayable(line)) {
         return false;
     }
-    case_check(line, catalogue);
+    case_check(line);
     return true;
 }
 
