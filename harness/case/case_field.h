@@ -10,6 +10,7 @@
 
 #include "harness/base/status.h"
 #include "harness/base/text.h"
+#include "harness/case/training_words.h"
 
 /* ---- the words of the fields that have words; X(enumerator, word) ---- */
 
@@ -28,7 +29,9 @@
     X(PROGRAM_LIGHTNING, "lightning")                                                                                  \
     X(PROGRAM_PEFT_SCRIPT, "peft-script")                                                                              \
     X(PROGRAM_TRL_SFT, "trl-sft")                                                                                      \
-    X(PROGRAM_TORCHTITAN, "torchtitan")
+    X(PROGRAM_TORCHTITAN, "torchtitan")                                                                                \
+    X(PROGRAM_TORCHTUNE, "torchtune")                                                                                  \
+    X(PROGRAM_LITGPT, "litgpt")
 
 #define PRECISION_TABLE(X)                                                                                             \
     X(PRECISION_FLOAT32, "float32")                                                                                    \
@@ -89,66 +92,6 @@
     X(OPTIMIZER_ADAFACTOR_TRANSFORMERS, "adafactor-transformers")                                                      \
     X(OPTIMIZER_PAGED_ADAMW_32BIT, "paged-adamw-32bit")                                                                \
     X(OPTIMIZER_PAGED_ADAMW_8BIT, "paged-adamw-8bit")
-
-/* Of classes: PyTorch's log_softmax and nll_loss, or Liger-Kernel's, whose gradient takes the place of the logits. */
-#define LOSS_TABLE(X)                                                                                                  \
-    X(LOSS_COMPOSED, "composed")                                                                                       \
-    X(LOSS_FUSED, "fused")
-
-/* Not at all; torch's cross_entropy(label_smoothing=...); LabelSmoother of transformers' Trainer. */
-#define LABEL_SMOOTHING_TABLE(X)                                                                                       \
-    X(LABEL_SMOOTHING_NONE, "none")                                                                                    \
-    X(LABEL_SMOOTHING_CROSS_ENTROPY, "cross-entropy")                                                                  \
-    X(LABEL_SMOOTHING_TRAINER, "trainer")
-
-/* As an optimizer is given its parameters: all in one group, or as transformers' Trainer divides them, those with
- * weight decay and those without. */
-#define PARAMETER_GROUPS_TABLE(X)                                                                                      \
-    X(PARAMETER_GROUPS_ONE, "one")                                                                                     \
-    X(PARAMETER_GROUPS_DECAY, "decay")
-
-/* What an 8-bit optimizer of bitsandbytes keeps of the weights of nn.Embedding: as of others, or float32, as
- * transformers' Trainer tells it to (GlobalOptimManager.register_module_override, optim_bits 32). */
-#define EMBEDDING_STATES_TABLE(X)                                                                                      \
-    X(EMBEDDING_STATES_8BIT, "8bit")                                                                                   \
-    X(EMBEDDING_STATES_FLOAT32, "float32")
-
-/* torch.nn.utils.clip_grad_norm_: not called, or in one of its forms. */
-#define CLIP_GRAD_TABLE(X)                                                                                             \
-    X(CLIP_GRAD_NONE, "none")                                                                                          \
-    X(CLIP_GRAD_FOREACH, "foreach")                                                                                    \
-    X(CLIP_GRAD_SINGLE, "single")
-
-/* torch.amp.GradScaler, of float16 under autocast: not used; used; or, which is no habit of PyTorch's, a scale and a
- * flag that stay, by which assay's own training survives float16. */
-#define GRAD_SCALER_TABLE(X)                                                                                           \
-    X(GRAD_SCALER_LEAN, "lean")                                                                                        \
-    X(GRAD_SCALER_NONE, "none")                                                                                        \
-    X(GRAD_SCALER_TORCH, "torch")
-
-/* A copy of the model that holds an exponential average of its weights: torch.optim.swa_utils.AveragedModel with
- * get_ema_multi_avg_fn; timm.utils' ModelEmaV3, which timm's own training uses, and ModelEmaV2. */
-#define WEIGHT_AVERAGE_TABLE(X)                                                                                        \
-    X(WEIGHT_AVERAGE_NONE, "none")                                                                                     \
-    X(WEIGHT_AVERAGE_AVERAGED_MODEL, "averaged-model")                                                                 \
-    X(WEIGHT_AVERAGE_TIMM_EMA, "timm-ema")                                                                             \
-    X(WEIGHT_AVERAGE_TIMM_EMA_V2, "timm-ema-v2")
-
-/* What the backward pass of an accumulated batch begins with: its loss by the number of batches, or the loss. */
-#define ACCUMULATED_LOSS_TABLE(X)                                                                                      \
-    X(ACCUMULATED_LOSS_DIVIDED, "divided")                                                                             \
-    X(ACCUMULATED_LOSS_WHOLE, "whole")
-
-/* Where the program calls optimizer.zero_grad(). */
-#define ZERO_GRAD_TABLE(X)                                                                                             \
-    X(ZERO_GRAD_AFTER_STEP, "after-step")                                                                              \
-    X(ZERO_GRAD_BEFORE_FORWARD, "before-forward")                                                                      \
-    X(ZERO_GRAD_BEFORE_BACKWARD, "before-backward")
-
-/* What it makes of a gradient: None, or zeros in the same place (set_to_none=False). */
-#define ZERO_GRAD_TO_TABLE(X)                                                                                          \
-    X(ZERO_GRAD_TO_NONE, "none")                                                                                       \
-    X(ZERO_GRAD_TO_ZEROS, "zeros")
 
 #define LORA_TARGETS_TABLE(X)                                                                                          \
     X(LORA_TARGETS_ATTENTION, "attention")                                                                             \
@@ -259,6 +202,10 @@
       .refusal = "does not generate; leave it out, or write")                                                          \
     X(ATTENTION, attention, NAME, NULLABLE, ATTENTION_SDPA, IN_PASS, traits.has_attention, "%", HAS_OPTION,            \
       "attention", "A", "sdpa (default): as PyTorch chooses; eager: scores stored; native: ours")                      \
+    /* What a layer keeps for the backward pass is decided by the code of its library: models/forward/own_layer.h. */  \
+    X(MODEL_CODE, model_code, NAME, UNUSUAL, MODEL_CODE_TRANSFORMERS, IN_TRAIN, traits.writes_text, "code-%",          \
+      HAS_OPTION, "model-code", "L", "whose classes: transformers (default), torchtune, litgpt (train)",               \
+      .subject = "model_code %", .refusal = "runs transformers' classes; leave it out, or write")                      \
     /* Sequences of different lengths under an attention mask. */                                                      \
     X(PADDING, padding, SWITCH, SINCE, false, IN_INFER | IN_TRAIN, !traits.is_image, "padding", HAS_OPTION, "padding", \
       NULL, "sequences of different lengths, under an attention mask (text)")                                          \
@@ -267,9 +214,13 @@
       "adam- or adamw-foreach, -fused, -single; adam-8bit; sgd[-momentum] (train)", .lowest = OPTIMIZER_NONE + 1,      \
       .is_always_spelled = true, .subject = "optimizer %",                                                             \
       .refusal = "does not train; leave the optimizer out, or write")                                                  \
-    X(LOSS, loss, NAME, SINCE, LOSS_COMPOSED, IN_TRAIN, true, "loss-%", HAS_OPTION, "loss", "composed|fused",          \
-      "log-softmax and nll, or Liger's kernel, in place of the logits (train)", .subject = "loss %",                   \
+    X(LOSS, loss, NAME, SINCE, LOSS_COMPOSED, IN_TRAIN, true, "loss-%", HAS_OPTION, "loss", "L",                       \
+      "composed (default), fused: Liger's, chunked, chunked-head, chunked-output (train)", .subject = "loss %",        \
       .refusal = "has no loss; leave it out, or write")                                                                \
+    /* 0: as the loss has it by itself. */                                                                             \
+    X(LOSS_CHUNK_SIZE, loss_chunk_size, COUNT, UNUSUAL, 0, IN_TRAIN, workload_loss_is_chunked(workload),               \
+      "loss-chunks-of-%", HAS_OPTION, "loss-chunk-size", "N",                                                          \
+      "tokens of a chunk of the loss (default: 0, the loss's own)", .remedy = "write --loss chunked")                  \
     /* No size depends on how much is smoothed; 0.1 is, as by those who switch it on. */                               \
     X(LABEL_SMOOTHING, label_smoothing, NAME, UNUSUAL, LABEL_SMOOTHING_NONE, IN_TRAIN, true, "label-smoothing-%",      \
       HAS_OPTION, "label-smoothing", "W", "none (default), cross-entropy (torch's argument), trainer (train)",         \

@@ -123,6 +123,37 @@ static const struct program_row rows[] = {
                          FIXES(FIELD_ZERO_GRAD_TO, "none", "torch 2.11, Optimizer.zero_grad: set_to_none = True"),
                          FIXES(FIELD_CLIP_GRAD, "foreach", "torchtitan 0.2, train.py, train_step: foreach = True")},
         },
+    [PROGRAM_TORCHTUNE] =
+        {
+            .what = "torchtune's recipe full_finetune_single_device, release 0.6, in bfloat16",
+            .modes = IN_TRAIN,
+            .settings = {FIXES(FIELD_MODEL_CODE, "torchtune", "torchtune 0.6, torchtune/modules: its own"),
+                         DEFAULTS(
+                             FIELD_LOSS, "chunked-output",
+                             "torchtune 0.6, recipes/configs: loss: CEWithChunkedOutputLoss, num_output_chunks = 8"),
+                         DEFAULTS(FIELD_OPTIMIZER, "adamw-foreach", foreach_source),
+                         FIXES(FIELD_USE_CACHE, "false", "torchtune 0.6, a model has caches when it generates"),
+                         FIXES(FIELD_OUTPUTS, "dropped",
+                               "torchtune 0.6, recipes/full_finetune_single_device.py, _loss_step: del logits"),
+                         FIXES(FIELD_ZERO_GRAD, "after-step",
+                               "torchtune 0.6, recipes/full_finetune_single_device.py, train: after the step"),
+                         FIXES(FIELD_ZERO_GRAD_TO, "none", "torchtune 0.6, train: zero_grad(set_to_none=True)"),
+                         DEFAULTS(FIELD_ACCUMULATED_LOSS,
+                                  "whole", "torchtune 0.6, train: gradients are scaled when all are there")},
+        },
+    [PROGRAM_LITGPT] =
+        {
+            .what = "litgpt's finetune_full, release 0.5",
+            .modes = IN_TRAIN,
+            .settings = {FIXES(FIELD_MODEL_CODE, "litgpt", "litgpt 0.5, litgpt/model.py: its own"),
+                         DEFAULTS(FIELD_LOSS, "chunked",
+                                  "litgpt 0.5, finetune/full.py: chunked_cross_entropy, chunk_size = 128"),
+                         ADAMW_FOREACH,
+                         FIXES(FIELD_USE_CACHE, "false", "litgpt 0.5, a model has caches when it generates"),
+                         FIXES(FIELD_OUTPUTS, "kept", "litgpt 0.5, finetune/full.py, fit: logits = model(input_ids)"),
+                         FIXES(FIELD_ZERO_GRAD, "after-step", "litgpt 0.5, finetune/full.py, fit: after the step"),
+                         FIXES(FIELD_ZERO_GRAD_TO, "none", "torch 2.11, Optimizer.zero_grad: set_to_none = True")},
+        },
 };
 
 _Static_assert(sizeof rows / sizeof rows[0] == PROGRAM_COUNT, "every program has a row");

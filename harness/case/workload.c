@@ -10,6 +10,7 @@
 #include "harness/case/program.h"
 #include "harness/case/share.h"
 #include "harness/case/workload_alias.h"
+#include "harness/case/workload_loss.h"
 #include "harness/case/workload_quantization.h"
 
 const char *workload_field_text(const struct workload *workload, enum case_field field)
@@ -365,26 +366,11 @@ static enum status_code result_check(const struct workload *workload, struct sta
                           workload_name_words(error, FIELD_HEAD, "bare").text,
                           workload_name_words(error, FIELD_HEAD, "lm").text);
     }
-    if (trains && workload->label_smoothing != LABEL_SMOOTHING_NONE && workload->loss == LOSS_FUSED) {
-        return status_set(
-            error, STATUS_INVALID,
-            "%s: smoothed labels are those of PyTorch's own loss or of the Trainer, which Liger-Kernel's "
-            "takes the place of; write %s, or leave one of them out",
-            workload_value_words(error, FIELD_LABEL_SMOOTHING, label_smoothing_name(workload->label_smoothing)).text,
-            workload_name_words(error, FIELD_LOSS, "composed").text);
-    }
     if (trains && workload->logits == LOGITS_LAST) {
         return status_set(error, STATUS_INVALID, "%s: the loss of training is taken over all; write all",
                           workload_name_words(error, FIELD_LOGITS, "last").text);
     }
-    if (workload->metrics != METRICS_NONE && workload->loss == LOSS_FUSED) {
-        return status_set(error, STATUS_INVALID,
-                          "%s: the gradient of the fused loss takes the place of the logits, of which nothing can be "
-                          "computed then; write none, or %s",
-                          workload_value_words(error, FIELD_METRICS, metrics_name(workload->metrics)).text,
-                          workload_value_words(error, FIELD_LOSS, "composed").text);
-    }
-    return STATUS_OK;
+    return workload_loss_check(workload, error);
 }
 
 enum status_code workload_check(const struct workload *workload, struct status *error)

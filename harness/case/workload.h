@@ -81,6 +81,8 @@ bool workload_is_bitsandbytes(const struct workload *workload);
 /* Whether weights come packed, as GPTQ or AWQ stored them: transformers loads them as they are and computes in
  * float16. */
 bool workload_is_packed(const struct workload *workload);
+/* Whether the loss is taken of some tokens at a time. */
+bool workload_loss_is_chunked(const struct workload *workload);
 
 /* Whether the fields fit together (an optimizer only when training, ...). STATUS_INVALID with the reason. */
 enum status_code workload_check(const struct workload *workload, struct status *error);

@@ -122,11 +122,6 @@ static const struct {
     enum case_field field;
     const char *word, *remedy;
 } refused[] = {
-    /* How far: tests/models/test_program_own_models.c. */
-    {FIELD_PROGRAM, "torchtune",
-     "its models and its loss in chunks are not modelled; lean-loop is the closest, 5 to 17 % too high in bfloat16"},
-    {FIELD_PROGRAM, "litgpt",
-     "its models and its loss in chunks are not modelled; lean-loop is the closest, -9 to 7 % off in bfloat16"},
     {FIELD_PROGRAM, "axolotl", TRAINERS},
     {FIELD_PROGRAM, "llama-factory", TRAINERS},
     {FIELD_PRECISION, "amp", "it may be two precisions; write amp-float16 or amp-bfloat16"},

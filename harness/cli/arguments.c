@@ -234,6 +234,10 @@ enum status_code arguments_parse(const struct command *command, int count, char 
     struct arguments result = {.command = command};
     struct cursor cursor = {.count = count, .words = words};
     bool options_end = false;
+    if (row_count(command->options) > OPTION_COUNT_MAXIMUM) {
+        return status_set(error, STATUS_INTERNAL, "%s has more options than there is room for (command.h)",
+                          command->name);
+    }
     for (int i = 0; i < count && strcmp(words[i], "--") != 0; i++) {
         if (strcmp(words[i], "--help") == 0 || strcmp(words[i], "-h") == 0) {
             *arguments = (struct arguments){.command = command, .help = true};

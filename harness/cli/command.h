@@ -32,7 +32,7 @@ struct option_row {
     const char *help;
 };
 
-enum { OPTION_COUNT_MAXIMUM = 64, OPERAND_COUNT_MAXIMUM = 10, LIST_COUNT_MAXIMUM = 32 };
+enum { OPTION_COUNT_MAXIMUM = 96, OPERAND_COUNT_MAXIMUM = 10, LIST_COUNT_MAXIMUM = 32 };
 
 struct arguments;
 

@@ -7,6 +7,7 @@
 #include "harness/base/size.h"
 #include "harness/case/program.h"
 #include "harness/question/trial.h"
+#include "models/workload/workload_tape.h"
 
 static void value_put(struct workload *workload, enum case_field field, int64_t number)
 {
@@ -18,9 +19,15 @@ static enum status_code peaks_find(const struct estimate_input *input, const str
                                    struct trial *trial, struct status *error)
 {
     struct estimate_input changed = *input;
+    struct skeleton own = {.config = NULL};
+    bool other_classes = workload->model_code != input->workload->model_code; /* whose tensors are others */
     changed.workload = workload;
     changed.memory_bytes = 0;
-    return trial_run(&changed, INT64_MAX, trial, error);
+    enum status_code code = other_classes ? workload_skeleton(input->config, workload, &own, error) : STATUS_OK;
+    changed.skeleton = other_classes ? &own : input->skeleton;
+    code = code == STATUS_OK ? trial_run(&changed, INT64_MAX, trial, error) : code;
+    skeleton_release(&own);
+    return code;
 }
 
 static enum status_code cost_add(const struct estimate_input *input, const struct trial *base, struct habit_cost cost,

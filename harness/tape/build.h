@@ -201,7 +201,7 @@ struct value *tape_reciprocal_root(struct tape *tape, struct value *a);
 struct value *tape_tanh(struct tape *tape, struct value *a);
 struct value *tape_cosine(struct tape *tape, struct value *a, double factor);
 struct value *tape_sine(struct tape *tape, struct value *a, double factor);
-/* table [B, 1, S, 2 n] = cos, or sin, of positions i64 [B or 1, S] times frequencies float32 [n], twice. Written in
+/* table [B, 1, S, k n] = cos, or sin, of positions i64 [B or 1, S] times frequencies float32 [n], k times. Written in
  * place: nothing is taken, and so angles are rounded to the dtype of table. */
 void tape_angles_into(struct tape *tape, struct value *positions, struct value *frequencies, bool sine,
                       struct value *table);
@@ -252,6 +252,10 @@ struct value *tape_concatenate_alone(struct tape *tape, enum category category, 
 /* -- parts (op_piece.c) */
 /* [0, first) and the rest of a dimension: torch.split with two sizes. */
 void tape_split_at(struct tape *tape, struct value *a, int dimension, int64_t first, struct value *parts[2]);
+/* The same with two or three sizes, which are all of the dimension. */
+void tape_split_sizes(struct tape *tape, struct value *a, int dimension, int count, const int64_t *sizes,
+                      struct value **parts);
+struct value *tape_interleave(struct tape *tape, struct value *a, struct value *b); /* stack((a, b), -1).flatten(-2) */
 struct value *tape_every(struct tape *tape, struct value *a, int64_t first, int64_t step); /* a[..., first::step] */
 /* [.., n] and [.., m] -> [.., n + m] in the dtype of a: made empty, then both are copied into it. */
 struct value *tape_write_beside(struct tape *tape, struct value *a, struct value *b);

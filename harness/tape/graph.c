@@ -8,6 +8,7 @@
 
 #include "harness/base/array.h"
 #include "harness/tape/graph.h"
+#include "harness/tape/node_queue.h"
 
 /* -- building */
 
@@ -95,6 +96,24 @@ void node_output(struct node *node, struct value *output, int slot)
     if (slot >= node->output_count) {
         node->output_count = slot + 1;
     }
+}
+
+void node_outputs_reserve(struct tape *tape, struct node *node, int count)
+{
+    if (node == NULL || count <= NODE_OUTPUTS_OWN) {
+        return;
+    }
+    node->many = arena_alloc(&tape->arena, (size_t)count * sizeof *node->many);
+    if (node->many == NULL) {
+        tape_fail(tape, STATUS_OUT_OF_MEMORY, "the host has no memory for a graph");
+        return;
+    }
+    memset(node->many, 0, (size_t)count * sizeof *node->many);
+}
+
+static struct value **node_pending(struct node *node)
+{
+    return node->many != NULL ? node->many : node->pending;
 }
 
 static bool storage_is_counted(const struct tape *tape, int storage)
@@ -226,59 +245,14 @@ void gradient_pass(struct tape *tape, struct node *node, struct value **out, str
 
 /* -- the engine */
 
-/* A heap: the highest sequence first. Of equals (the leaves of one product) it hands out the one that libstdc++'s
- * std::priority_queue would, which is PyTorch's queue: the order in which their gradients are given back follows it. */
-struct queue {
-    struct node **nodes;
-    int count;
-    size_t capacity;
-};
-
-/* Puts node where `at` is free, or nearer to the top. */
-static void queue_rise(struct queue *queue, int at, struct node *node)
-{
-    while (at > 0 && queue->nodes[(at - 1) / 2]->sequence < node->sequence) {
-        queue->nodes[at] = queue->nodes[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    queue->nodes[at] = node;
-}
-
-static void queue_push(struct tape *tape, struct queue *queue, struct node *node)
-{
-    struct node **grown = array_extend(queue->nodes, (size_t)queue->count, &queue->capacity, sizeof *grown);
-    if (grown == NULL) {
-        tape_fail(tape, STATUS_OUT_OF_MEMORY, "the host has no memory for the backward pass");
-        return;
-    }
-    queue->nodes = grown;
-    queue_rise(queue, queue->count++, node);
-}
-
-static struct node *queue_pop(struct queue *queue)
-{
-    struct node *top = queue->nodes[0];
-    struct node *last = queue->nodes[--queue->count];
-    int at = 0;
-    /* The free place goes down to the end, and of equal children to the second; then the last node rises from there. */
-    for (int child = 2; child <= queue->count; child = 2 * at + 2) {
-        bool is_first = child == queue->count || queue->nodes[child]->sequence < queue->nodes[child - 1]->sequence;
-        child = is_first ? child - 1 : child;
-        queue->nodes[at] = queue->nodes[child];
-        at = child;
-    }
-    queue_rise(queue, at, last);
-    return top;
-}
-
 /* Counts how many gradients each node will receive. */
-static void dependencies_count(struct tape *tape, struct queue *stack, struct node *root, int visit)
+static void dependencies_count(struct tape *tape, struct node_queue *stack, struct node *root, int visit)
 {
     root->visit = visit;
     root->dependencies = 0;
-    queue_push(tape, stack, root);
+    node_queue_push(tape, stack, root);
     while (stack->count > 0 && !tape_failed(tape)) {
-        struct node *node = queue_pop(stack);
+        struct node *node = node_queue_pop(stack);
         for (int i = 0; i < node->input_count; i++) {
             struct node *next = node->edges[i].node;
             if (next == NULL) {
@@ -287,7 +261,7 @@ static void dependencies_count(struct tape *tape, struct queue *stack, struct no
             if (next->visit != visit) {
                 next->visit = visit;
                 next->dependencies = 0;
-                queue_push(tape, stack, next);
+                node_queue_push(tape, stack, next);
             }
             next->dependencies++;
         }
@@ -321,7 +295,11 @@ static void leaf_accumulate(struct tape *tape, struct value *leaf, struct value 
 static struct value *gradient_fit(struct tape *tape, struct value *gradient, const struct edge *edge)
 {
     if (gradient != NULL && !shape_equal(&gradient->shape, &edge->shape)) {
-        gradient = make_sum_to(tape, gradient, &edge->shape);
+        struct value *whole = gradient;
+        gradient = make_sum_to(tape, whole, &edge->shape);
+        if (gradient != whole) {
+            tape_drop(tape, whole);
+        }
     }
     if (gradient != NULL && gradient->dtype != edge->dtype) {
         gradient = make_copy(tape, gradient, edge->dtype, "gradient cast");
@@ -348,7 +326,7 @@ static void gradient_arrive(struct tape *tape, struct value **place, struct valu
     value_release(tape, old);
 }
 
-static void node_deliver(struct tape *tape, struct queue *ready, struct node *node, struct value **gradients)
+static void node_deliver(struct tape *tape, struct node_queue *ready, struct node *node, struct value **gradients)
 {
     for (int k = 0; k < node->input_count; k++) {
         int i = node->last_input_first ? (k + node->input_count - 1) % node->input_count : k;
@@ -359,11 +337,11 @@ static void node_deliver(struct tape *tape, struct queue *ready, struct node *no
         if (gradients[i] != NULL) {
             struct value *gradient = gradients[i];
             gradients[i] = NULL;
-            gradient_arrive(tape, &edge->node->pending[edge->slot], gradient);
+            gradient_arrive(tape, &node_pending(edge->node)[edge->slot], gradient);
             tape_drop(tape, gradient);
         }
         if (--edge->node->dependencies == 0) {
-            queue_push(tape, ready, edge->node);
+            node_queue_push(tape, ready, edge->node);
         }
     }
 }
@@ -382,14 +360,12 @@ static void temporaries_drop(struct tape *tape, int frame, struct value *const *
     }
 }
 
-static void node_run(struct tape *tape, struct queue *ready, struct node *node)
+static void node_run(struct tape *tape, struct node_queue *ready, struct node *node)
 {
     int frame = tape_frame_open(tape);
     const char *outside = tape->module;
     tape->module = node->module != NULL ? node->module : outside;
-    struct value *gradients_out[4];
-    memcpy(gradients_out, node->pending, sizeof gradients_out);
-    memset(node->pending, 0, sizeof node->pending);
+    struct value **gradients_out = node_pending(node); /* nothing more arrives here */
     struct value *gradients_in[NODE_INPUTS_MAXIMUM] = {NULL};
     bool any = false;
     for (int i = 0; i < node->output_count; i++) {
@@ -415,7 +391,9 @@ static void node_run(struct tape *tape, struct queue *ready, struct node *node)
     }
     temporaries_drop(tape, frame, gradients_in, node->input_count);
     for (int i = 0; i < node->output_count; i++) {
-        value_release(tape, gradients_out[i]);
+        struct value *gradient = gradients_out[i];
+        gradients_out[i] = NULL;
+        value_release(tape, gradient);
     }
     node_let_go(tape, node);
     recomputation_after(tape, node);
@@ -427,16 +405,16 @@ static void node_run(struct tape *tape, struct queue *ready, struct node *node)
 /* Runs the graph from node, which receives gradient (owned by the caller). */
 void engine_run(struct tape *tape, struct node *root, int slot, struct value *gradient)
 {
-    struct queue ready = {0};
+    struct node_queue ready = {0};
     bool gradients = tape->gradients;
     tape->gradients = false;
     dependencies_count(tape, &ready, root, ++tape->visit);
     ready.count = 0;
-    root->pending[slot] = value_retain(gradient);
+    node_pending(root)[slot] = value_retain(gradient);
     tape_drop(tape, gradient);
-    queue_push(tape, &ready, root);
+    node_queue_push(tape, &ready, root);
     while (ready.count > 0 && !tape_failed(tape)) {
-        node_run(tape, &ready, queue_pop(&ready));
+        node_run(tape, &ready, node_queue_pop(&ready));
     }
     free(ready.nodes);
     tape->gradients = gradients;

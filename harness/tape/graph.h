@@ -7,7 +7,13 @@
 #include "harness/base/name_table.h"
 #include "harness/tape/build.h"
 
-enum { NODE_INPUTS_MAXIMUM = 5, NODE_SAVED_MAXIMUM = 8, NODE_KEPT_MAXIMUM = 6, RECOMPUTATION_CONTEXT_BYTES = 256 };
+enum {
+    NODE_INPUTS_MAXIMUM = 5,
+    NODE_OUTPUTS_OWN = 4,
+    NODE_SAVED_MAXIMUM = 8,
+    NODE_KEPT_MAXIMUM = 6,
+    RECOMPUTATION_CONTEXT_BYTES = 256
+};
 
 struct shape {
     int rank;
@@ -60,7 +66,8 @@ struct node {
     struct value *saved[NODE_SAVED_MAXIMUM];
     struct value *kept[NODE_KEPT_MAXIMUM]; /* by the tape's list */
     struct operation_attributes attributes;
-    struct value *pending[4]; /* gradients that have arrived, one for each output */
+    struct value *pending[NODE_OUTPUTS_OWN]; /* gradients that have arrived, one for each output */
+    struct value **many; /* the same in place of pending, of a node with more outputs; in the arena */
     int dependencies;
     int visit;         /* of which engine run `dependencies` counts */
     struct node *next; /* list of all nodes of a step, to release what was never run; or of the unused ones */
@@ -225,6 +232,8 @@ bool places_settle(struct tape *tape, enum opcode opcode, int count, struct valu
 struct node *node_new(struct tape *tape, node_backward *backward, int input_count, struct value *const *inputs,
                       struct value *output);
 void node_output(struct node *node, struct value *output, int slot); /* a further output */
+/* Room for so many outputs, before the first further one; NODE_OUTPUTS_OWN need no call. node NULL: nothing happens. */
+void node_outputs_reserve(struct tape *tape, struct node *node, int count);
 /* Another name for a, as when an operation of PyTorch returns its argument. */
 struct value *value_share(struct tape *tape, struct value *a);
 /* Keeps value until the node has run. node NULL: nothing happens. */

@@ -198,10 +198,11 @@ void tape_angles_into(struct tape *tape, struct value *positions, struct value *
     int frame = tape_frame_open(tape);
     int64_t batch = value_size(table, 0), rows = value_size(table, 2), half = value_size(frequencies, 0);
     int64_t column[] = {value_size(positions, 0), 1, rows, 1}, row[] = {1, 1, 1, half};
-    int64_t whole[] = {batch, 1, rows, 2 * half}, part[] = {batch, 1, rows, half};
+    int64_t times = half > 0 ? value_size(table, 3) / half : 0;
+    int64_t whole[] = {batch, 1, rows, times * half}, part[] = {batch, 1, rows, half};
     tape_copy_into(tape, tape_expand(tape, tape_reshape(tape, positions, 4, column), 4, whole), table);
     struct value *factors = tape_expand(tape, tape_reshape(tape, frequencies, 4, row), 4, part);
-    for (int i = 0; i < 2; i++) {
+    for (int64_t i = 0; i < times; i++) {
         struct value *side = tape_slice(tape, table, 3, i * half, half);
         struct value *multiplied[] = {side, factors, side};
         tape_run(tape, OPCODE_MULTIPLY, NULL, 2, 3, multiplied);

@@ -87,9 +87,17 @@ static struct value *softmax_make(struct tape *tape, enum opcode forward, enum o
     if (a == NULL || tape_failed(tape)) {
         return NULL;
     }
-    struct value *result = value_new(tape, dtype, &a->shape, opcode_name(forward));
-    struct value *values[] = {a, result};
+    struct value *result = NULL, *dense = a;
+    if (!value_is_dense(a)) { /* the kernel's own input_.contiguous() */
+        dense = scratch_new(tape, a->dtype, &a->shape, "rows, side by side");
+        tape_copy_into(tape, a, dense);
+    }
+    result = value_new(tape, dtype, &a->shape, opcode_name(forward));
+    struct value *values[] = {dense, result};
     tape_run(tape, forward, NULL, 1, 2, values);
+    if (dense != a) {
+        tape_drop(tape, dense);
+    }
     struct node *node = node_new(tape, softmax_backward, 1, &a, result);
     if (node != NULL) {
         node->attributes = attributes_i(backward, 0);

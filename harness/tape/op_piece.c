@@ -1,39 +1,59 @@
 /* Parts of a tensor: split at a place, every so many elements, and writing into a part of what is there, with their
  * gradients. */
+#include <string.h>
+
 #include "harness/tape/graph.h"
 
 /* -- split_with_sizes: the gradients side by side */
 
-static void split_at_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
+static void split_sizes_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {
     int at = (int)node->attributes.i[0];
-    int64_t first = node->attributes.i[1], whole = node->edges[0].shape.size[at];
+    int64_t first = 0;
     in[0] = value_new(tape, node->edges[0].dtype, &node->edges[0].shape, "split gradient");
-    for (int i = 0; i < 2; i++) {
-        struct value *place = value_slice(tape, in[0], at, i == 0 ? 0 : first, i == 0 ? first : whole - first);
+    for (int i = 0; i < node->output_count; i++) {
+        bool is_last = i + 1 == node->output_count;
+        int64_t size = is_last ? node->edges[0].shape.size[at] - first : node->attributes.i[1 + i];
+        struct value *place = value_slice(tape, in[0], at, first, size);
         if (out[i] != NULL) {
             tape_copy_into(tape, out[i], place);
         } else {
             tape_fill(tape, place, 0.0);
         }
         tape_drop(tape, place);
+        first += size;
+    }
+}
+
+void tape_split_sizes(struct tape *tape, struct value *a, int dimension, int count, const int64_t *sizes,
+                      struct value **parts)
+{
+    memset(parts, 0, sizeof *parts * (size_t)count);
+    if (a == NULL || tape_failed(tape)) {
+        return;
+    }
+    int at = dimension < 0 ? a->shape.rank + dimension : dimension;
+    int64_t first = 0;
+    struct node *node = NULL;
+    for (int i = 0; i < count; i++) {
+        parts[i] = value_slice(tape, a, at, first, sizes[i]);
+        first += sizes[i];
+        if (i == 0) {
+            node = node_new(tape, split_sizes_backward, 1, &a, parts[0]);
+        } else {
+            node_output(node, parts[i], i);
+        }
+    }
+    if (node != NULL) {
+        node->attributes = attributes_i(at, sizes[0]);
+        node->attributes.i[2] = count > 2 ? sizes[1] : 0;
     }
 }
 
 void tape_split_at(struct tape *tape, struct value *a, int dimension, int64_t first, struct value *parts[2])
 {
-    parts[0] = parts[1] = NULL;
-    if (a == NULL || tape_failed(tape)) {
-        return;
-    }
-    int at = dimension < 0 ? a->shape.rank + dimension : dimension;
-    parts[0] = value_slice(tape, a, at, 0, first);
-    parts[1] = value_slice(tape, a, at, first, a->shape.size[at] - first);
-    struct node *node = node_new(tape, split_at_backward, 1, &a, parts[0]);
-    if (node != NULL) {
-        node_output(node, parts[1], 1);
-        node->attributes = attributes_i(at, first);
-    }
+    int64_t whole = a != NULL ? value_size(a, dimension) : 0;
+    tape_split_sizes(tape, a, dimension, 2, (const int64_t[]){first, whole - first}, parts);
 }
 
 /* -- a[..., first::step] */
@@ -70,6 +90,33 @@ struct value *tape_every(struct tape *tape, struct value *a, int64_t first, int6
     if (node != NULL) {
         node->attributes = attributes_i(first, step);
     }
+    return result;
+}
+
+/* -- torch.stack((a, b), -1).flatten(-2): the gradients are views of the whole */
+
+static void interleave_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
+{
+    for (int i = 0; i < 2; i++) {
+        in[i] = node_wants(node, i) ? every_view(tape, out[0], i, 2) : NULL;
+    }
+}
+
+struct value *tape_interleave(struct tape *tape, struct value *a, struct value *b)
+{
+    if (a == NULL || b == NULL || tape_failed(tape)) {
+        return NULL;
+    }
+    struct value *parts[] = {a, b};
+    struct shape shape = a->shape;
+    shape.size[shape.rank - 1] *= 2;
+    struct value *result = value_new(tape, a->dtype, &shape, "stack");
+    for (int i = 0; i < 2 && result != NULL; i++) {
+        struct value *place = every_view(tape, result, i, 2);
+        tape_copy_into(tape, parts[i], place);
+        tape_drop(tape, place);
+    }
+    node_new(tape, interleave_backward, 2, parts, result);
     return result;
 }
 

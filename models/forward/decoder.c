@@ -5,6 +5,8 @@
 #include <stdio.h>
 
 #include "models/config/family.h"
+#include "models/forward/chunked_loss.h"
+#include "models/forward/own_code.h"
 #include "models/forward/rotary.h"
 
 bool decoder_has_layers(const struct config *config, bool windowed)
@@ -285,6 +287,9 @@ struct value *decoder_head(const struct forward *f, struct value *hidden)
 static struct value *model_run(const struct forward *f, const char *root)
 {
     const struct decoder *decoder = f->config->family->decoder;
+    if (own_code_is(f->workload)) {
+        return (f->workload->model_code == MODEL_CODE_TORCHTUNE ? torchtune_body : litgpt_body)(f, root);
+    }
     return (decoder->model != NULL ? decoder->model : decoder_body)(f, root);
 }
 
@@ -296,6 +301,9 @@ struct value *decoder_forward(const struct forward *f)
     const char *module = f->config->family->decoder->names.inside;
     char root[64];
     snprintf(root, sizeof root, "%s.", module);
+    if (f->labels != NULL && (workload_loss_is_chunked(f->workload) || own_code_is(f->workload))) {
+        return chunked_loss_forward(f, model_run, root);
+    }
     int frame = tape_frame_open(f->tape);
     return tape_frame_close(f->tape, frame, decoder_head(f, module_run(f, module, model_run, root)));
 }

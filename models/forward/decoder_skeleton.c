@@ -11,7 +11,7 @@ void decoder_head_list(struct skeleton_builder *builder, int root, int64_t width
     const struct config *config = builder->config;
     if (root >= 0) {
         int weight = builder_linear(builder, root, "lm_head", config->vocab, width, false);
-        builder_tie(builder, config->tied_head ? weight : -1, words);
+        builder_tie(builder, config->tied_head && words >= 0 ? weight : -1, words);
     }
 }
 
@@ -39,6 +39,10 @@ void decoder_skeleton(struct skeleton_builder *builder, enum head head)
     const struct decoder_classes *classes = &type->classes;
     bool lm = head == HEAD_LM;
     int root = lm ? builder_module(builder, -1, "", classes->head) : -1;
+    bool head_first = builder->model_code == MODEL_CODE_LITGPT; /* and tied to nothing */
+    if (head_first) {
+        decoder_head_list(builder, root, config->hidden, -1);
+    }
     int model = builder_module(builder, root, lm ? decoder->names.inside : "", classes->model);
     builder_module(builder, model, decoder->names.words, classes->words != NULL ? classes->words : "Embedding");
     int words = builder_matrix(builder, "weight", (struct initial){.deviation = config->initializer_range},
@@ -58,20 +62,29 @@ void decoder_skeleton(struct skeleton_builder *builder, enum head head)
     if (classes->rotary != NULL) {
         rotary_list(builder, model, classes->rotary);
     }
-    decoder_head_list(builder, root, config->hidden, words);
+    if (!head_first) {
+        decoder_head_list(builder, root, config->hidden, words);
+    }
 }
 
 int decoder_layer_list(struct skeleton_builder *builder, int layers, int64_t number, const struct decoder_type *type,
                        decoder_part_list *const parts[2])
 {
     const struct config *config = builder->config;
+    static const char *const norms[] = {"input_layernorm", "post_attention_layernorm"};
     const char *norm = type->classes.norm;
     int layer = builder_element(builder, layers, number, type->classes.layer);
+    bool own = builder->model_code == MODEL_CODE_LITGPT; /* which lists each norm before what it is for */
     builder_keep_whole(builder, layer);
-    parts[0](builder, layer, number, type);
-    parts[1](builder, layer, number, type);
-    builder_rms_norm(builder, layer, "input_layernorm", norm, config->hidden);
-    builder_rms_norm(builder, layer, "post_attention_layernorm", norm, config->hidden);
+    for (int i = 0; i < 2; i++) {
+        if (own) {
+            builder_rms_norm(builder, layer, norms[i], norm, config->hidden);
+        }
+        parts[i](builder, layer, number, type);
+    }
+    for (int i = 0; i < 2 && !own; i++) {
+        builder_rms_norm(builder, layer, norms[i], norm, config->hidden);
+    }
     if (config->norms_behind) {
         builder_rms_norm(builder, layer, "pre_feedforward_layernorm", norm, config->hidden);
         builder_rms_norm(builder, layer, "post_feedforward_layernorm", norm, config->hidden);
@@ -87,9 +100,13 @@ void decoder_attention_list(struct skeleton_builder *builder, int layer, int64_t
     int64_t queries = config->heads * config->head_dim; /* config_grouped_check has seen that it fits */
     int64_t keys = config->kv_heads * config->head_dim;
     int attention = builder_module(builder, layer, "self_attn", type->classes.attention);
-    builder_linear(builder, attention, "q_proj", queries, config->hidden, config->attention_bias);
-    builder_linear(builder, attention, "k_proj", keys, config->hidden, config->attention_bias);
-    builder_linear(builder, attention, "v_proj", keys, config->hidden, config->attention_bias);
+    if (builder->model_code == MODEL_CODE_LITGPT) {
+        builder_linear(builder, attention, "qkv", queries + 2 * keys, config->hidden, config->attention_bias);
+    } else {
+        builder_linear(builder, attention, "q_proj", queries, config->hidden, config->attention_bias);
+        builder_linear(builder, attention, "k_proj", keys, config->hidden, config->attention_bias);
+        builder_linear(builder, attention, "v_proj", keys, config->hidden, config->attention_bias);
+    }
     builder_linear(builder, attention, "o_proj", config->hidden, queries, config->attention_output_bias);
     if (config->head_norms) {
         builder_rms_norm(builder, attention, "q_norm", type->classes.norm, config->head_dim);

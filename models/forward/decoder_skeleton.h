@@ -7,8 +7,8 @@
 /* The whole model: embedding, layers, the last norm, rotary buffers, head. A row of struct family's, by its decoder. */
 void decoder_skeleton(struct skeleton_builder *builder, enum head head);
 
-/* "lm_head" below root, with rows of width elements, tied to words if the configuration says so. The bare model (root
- * -1) has none. */
+/* "lm_head" below root, with rows of width elements, tied to words (-1: to nothing) if the configuration says so. The
+ * bare model (root -1) has none. */
 void decoder_head_list(struct skeleton_builder *builder, int root, int64_t width, int words);
 
 /* "attention" and the feed-forward network of a layer. */

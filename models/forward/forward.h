@@ -23,6 +23,8 @@ struct forward_leaves {
 struct forward_outputs {
     struct value *values[3];
     int count;
+    struct value **parts; /* logits that come in chunks; in heap memory, which forward_outputs_drop gives back */
+    int part_count;
     struct forward_outputs *replaced; /* what the program's name stands for until it is given to these; may be NULL */
 };
 
@@ -51,7 +53,10 @@ struct forward {
     struct value *positions; /* i64, like ids: where in the sequence they are */
     struct value *mask;      /* of a static cache: what create_masks_for_generate made of it, or NULL */
     bool copies_experts;     /* see experts_run */
-    struct value *encoded;   /* beside an encoder: what that made of the prompt */
+    /* Of classes that are not transformers', which turn queries and keys by tables of all positions: float32
+     * [1, S, 1, n] or [1, 1, S, 2 n] (own_code.h). Else NULL. */
+    struct value *cosines, *sines;
+    struct value *encoded; /* beside an encoder: what that made of the prompt */
 };
 
 /* Whether the release that the case follows has the habit, with this model. */
@@ -64,6 +69,8 @@ static inline bool forward_has(const struct forward *forward, enum release_habit
 void forward_leaf_begin(const struct forward *forward, struct value *value);
 /* value is a part of what the model returns besides its result: it is held if the output is kept. */
 void forward_output_keep(const struct forward *forward, struct value *value);
+/* The same of logits in count parts, and what the program's name stood for before is let go of. */
+void forward_outputs_take(const struct forward *forward, struct value *const *parts, int count);
 /* Whether what a pass returns is copied to float32 behind autocast (float32_outputs). */
 bool forward_converts_output(const struct forward *forward);
 /* All of it is let go of; NULL is accepted. */

@@ -2,6 +2,8 @@
  * object, and how long (models/workload/model_output.h). */
 #include "models/forward/forward.h"
 
+#include <stdlib.h>
+
 #include "models/config/family.h"
 
 /* The share that nearly every program gives; no size depends on it. */
@@ -26,6 +28,31 @@ void forward_outputs_drop(struct tape *tape, struct forward_outputs *outputs)
         tape_let_go(tape, outputs->values[i]);
         outputs->values[i] = NULL;
     }
+    for (int i = 0; outputs != NULL && i < outputs->part_count; i++) {
+        tape_let_go(tape, outputs->parts[i]);
+    }
+    if (outputs != NULL) {
+        free(outputs->parts);
+        outputs->parts = NULL;
+        outputs->part_count = 0;
+    }
+}
+
+void forward_outputs_take(const struct forward *forward, struct value *const *parts, int count)
+{
+    struct forward_outputs *outputs = forward->outputs;
+    if (outputs == NULL || count < 1) {
+        return;
+    }
+    outputs->parts = calloc((size_t)count, sizeof *outputs->parts);
+    if (outputs->parts == NULL) {
+        tape_fail(forward->tape, STATUS_OUT_OF_MEMORY, "the host has no memory for a tape");
+        return;
+    }
+    for (outputs->part_count = 0; outputs->part_count < count; outputs->part_count++) {
+        outputs->parts[outputs->part_count] = tape_hold(forward->tape, parts[outputs->part_count]);
+    }
+    forward_outputs_drop(forward->tape, outputs->replaced);
 }
 
 /* How many labels count: of a padded batch those of whole sequences and half ones (inputs_make); not the first token of

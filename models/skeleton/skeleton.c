@@ -99,24 +99,20 @@ static enum status_code skeleton_index(struct skeleton *skeleton, struct status 
     return STATUS_OK;
 }
 
-enum status_code skeleton_build(const struct config *config, enum head head, struct skeleton *skeleton,
-                                struct status *error)
-{
-    return skeleton_build_adapted(config, head, 0, LORA_TARGETS_ATTENTION, skeleton, error);
-}
-
-enum status_code skeleton_build_adapted(const struct config *config, enum head head, int64_t lora_rank,
-                                        enum lora_targets lora_targets, struct skeleton *skeleton, struct status *error)
+/* workload NULL: transformers' classes without adapters. */
+static enum status_code skeleton_make(const struct config *config, enum head head, const struct workload *workload,
+                                      struct skeleton *skeleton, struct status *error)
 {
     if (head != HEAD_BARE && head != HEAD_LM) {
         return status_set(error, STATUS_INTERNAL, "a skeleton was asked for without saying bare or lm");
     }
     struct skeleton result = {.config = config, .head = head};
     struct skeleton_builder builder = {.skeleton = &result, .config = config, .error = error, .code = STATUS_OK};
+    builder.model_code = workload != NULL ? workload->model_code : MODEL_CODE_TRANSFORMERS;
     config->family->skeleton(&builder, head);
     enum status_code code = builder.code;
-    if (code == STATUS_OK && lora_rank > 0) {
-        code = skeleton_lora(&builder, lora_rank, lora_targets);
+    if (code == STATUS_OK && workload != NULL && workload->lora_rank > 0) {
+        code = skeleton_lora(&builder, workload->lora_rank, workload->lora_targets);
     }
     if (code == STATUS_OK) {
         code = skeleton_totals(&result, error);
@@ -133,6 +129,18 @@ enum status_code skeleton_build_adapted(const struct config *config, enum head h
     }
     *skeleton = result;
     return STATUS_OK;
+}
+
+enum status_code skeleton_build(const struct config *config, enum head head, struct skeleton *skeleton,
+                                struct status *error)
+{
+    return skeleton_make(config, head, NULL, skeleton, error);
+}
+
+enum status_code skeleton_build_for(const struct config *config, const struct workload *workload,
+                                    struct skeleton *skeleton, struct status *error)
+{
+    return skeleton_make(config, workload_head(workload), workload, skeleton, error);
 }
 
 void skeleton_release(struct skeleton *skeleton)

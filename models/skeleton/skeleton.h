@@ -76,13 +76,13 @@ struct skeleton {
  * ResNets and ViT for classification have). STATUS_OVERFLOW if sizes do not fit. */
 enum status_code skeleton_build(const struct config *config, enum head head, struct skeleton *skeleton,
                                 struct status *error);
-/* The same with the LoRA adapters that a workload asks for (lora_rank, lora_targets), behind the model's own tensors:
- * the tensors of the model keep their paths, an adapter's is LORA_PATH of its layer's path and "A" or "B", and
- * ".weight". STATUS_INVALID for a model that PEFT has no targets for. */
+/* The same as the workload has it. With its LoRA adapters (lora_rank, lora_targets), behind the model's own tensors:
+ * those of the model keep their paths, an adapter's is LORA_PATH of its layer's path and "A" or "B", and ".weight".
+ * Of other classes than transformers' (model_code): litgpt's have one projection of queries, keys and values,
+ * "self_attn.qkv", and a head that is no embedding. STATUS_INVALID for a model that PEFT has no targets for. */
 #define LORA_PATH "base_model.model.%s.lora_%s.default"
-enum status_code skeleton_build_adapted(const struct config *config, enum head head, int64_t lora_rank,
-                                        enum lora_targets lora_targets, struct skeleton *skeleton,
-                                        struct status *error);
+enum status_code skeleton_build_for(const struct config *config, const struct workload *workload,
+                                    struct skeleton *skeleton, struct status *error);
 void skeleton_release(struct skeleton *skeleton);
 
 /* parameter_count, parameter_bytes and buffer_bytes made anew, after sizes of tensors were changed. */

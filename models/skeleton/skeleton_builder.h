@@ -13,6 +13,7 @@ struct skeleton_builder {
     const struct config *config;
     struct status *error;
     enum status_code code; /* STATUS_OK until the first failure */
+    enum model_code model_code;
     size_t module_capacity;
     size_t tensor_capacity;
 };

@@ -6,6 +6,8 @@
 
 #include "harness/case/release.h"
 #include "models/config/family.h"
+#include "models/forward/decoder.h"
+#include "models/forward/own_code.h"
 #include "models/workload/generate.h"
 
 /* What a program cannot do with a model. */
@@ -56,6 +58,38 @@ static enum status_code class_check(const struct config *config, const struct wo
     return STATUS_OK;
 }
 
+/* Which models there are in classes that are not transformers', and which have a loss in chunks. */
+static enum status_code code_fit_check(const struct config *config, const struct workload *workload,
+                                       struct status *error)
+{
+    const struct workload_words loop = workload_name_words(error, FIELD_PROGRAM, "plain-loop");
+    bool is_known = strcmp(config->model_type, "llama") == 0 || strcmp(config->model_type, "qwen2") == 0;
+    if (own_code_is(workload) && !is_known) {
+        return status_set(error, STATUS_INVALID,
+                          "%s: of these classes those of Llama and Qwen2 are modelled; for %s write %s",
+                          workload_value_words(error, FIELD_MODEL_CODE, model_code_name(workload->model_code)).text,
+                          config->name, loop.text);
+    }
+    if (own_code_is(workload) && workload->seq > config->positions) {
+        char seq[24];
+        snprintf(seq, sizeof seq, "%lld", (long long)workload->seq);
+        return status_set(error, STATUS_INVALID, "%s is more than the %lld positions of %s; write at most %lld",
+                          workload_value_words(error, FIELD_SEQ, seq).text, (long long)config->positions, config->name,
+                          (long long)config->positions);
+    }
+    if (workload_loss_is_chunked(workload) && config->family->forward != decoder_forward) {
+        return status_set(error, STATUS_INVALID,
+                          "%s: %s is no decoder with a head of tokens, of which the loss is taken in chunks; write %s",
+                          workload_value_words(error, FIELD_LOSS, loss_name(workload->loss)).text, config->name,
+                          workload_name_words(error, FIELD_LOSS, "composed").text);
+    }
+    if ((own_code_is(workload) || workload_loss_is_chunked(workload)) && workload->seq < 2) {
+        return status_set(error, STATUS_INVALID, "%s: a sequence of 1 has no next token; write a seq of at least 2",
+                          workload_key_words(error, FIELD_SEQ).text);
+    }
+    return STATUS_OK;
+}
+
 enum status_code workload_fit_check(const struct config *config, const struct workload *workload, bool repeats,
                                     struct status *error)
 {
@@ -82,6 +116,7 @@ enum status_code workload_fit_check(const struct config *config, const struct wo
     }
     enum status_code code = program_fit_check(config, workload, error);
     code = code == STATUS_OK ? class_check(config, workload, error) : code;
+    code = code == STATUS_OK ? code_fit_check(config, workload, error) : code;
     if (code != STATUS_OK) {
         return code;
     }

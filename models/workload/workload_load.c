@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/tape/packed.h"
+#include "models/forward/own_code.h"
 #include "models/forward/prepare_kbit.h"
 #include "models/skeleton/quantization.h"
 #include "models/workload/era_buffers.h"
@@ -274,6 +275,7 @@ void tensors_load(struct build *build)
         era_load_behind(&older, build, i);
     }
     era_load_last(&older, build);
+    own_code_tables(&build->forward);
     if (workload_is_packed(workload)) {
         packed_prepare(build);
     }

@@ -23,8 +23,7 @@ static const double clipped_norm = 1.0;
 enum status_code workload_skeleton(const struct config *config, const struct workload *workload,
                                    struct skeleton *skeleton, struct status *error)
 {
-    return skeleton_build_adapted(config, workload_head(workload), workload->lora_rank, workload->lora_targets,
-                                  skeleton, error);
+    return skeleton_build_for(config, workload, skeleton, error);
 }
 
 struct training_plan training_plan_default(void)
@@ -327,6 +326,7 @@ void build_release(struct build *build)
     free(build->states);
     free(build->averages);
     free(build->quantized);
+    free(build->output.beside.parts);
     cache_release(&build->output.cache);
     cache_release(&build->output.crossed);
 }

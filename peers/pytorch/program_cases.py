@@ -121,6 +121,20 @@ def own_model_cases():
     return out
 
 
+def tiny_own_model_cases():
+    """torchtune's norms in float32 are one kernel on a GPU and several here, so that it is compared in bfloat16."""
+    out = []
+    for program, precisions in (("torchtune", ("bfloat16",)), ("litgpt", ("float32", "bfloat16"))):
+        for model in ("tiny/llama-gqa", "tiny/qwen2"):
+            for precision in precisions:
+                out.append(case_of(program, model, precision, 2, 24))
+            out.append(case_of(program, model, "bfloat16", 1, 60))
+            out.append(case_of(program, model, "bfloat16", 10, 29))  # three of litgpt's chunks; five columns in the last of torchtune's
+        out.append(case_of(program, "tiny/llama-gqa", "bfloat16", 2, 24, loss="composed"))
+    out.append(case_of("torchtune", "tiny/llama-gqa", "bfloat16", 2, 24, checkpointing=True))
+    return out
+
+
 def cases():
     """Kinds by turns, so that what a short run has measured is of every kind."""
     kinds = [loop_cases(), trainer_cases(), other_cases(), inference_cases(), image_cases(), own_model_cases(),
@@ -150,4 +164,4 @@ def tiny_cases():
     for model in ("tiny/gpt2", "tiny/llama-gqa"):
         out.append(case_of("trl-sft", model, "amp-bfloat16", 2, 8, checkpointing=True))
         out.append(case_of("trl-sft", model, "amp-bfloat16", 10, 30))  # three chunks of entropies
-    return out
+    return out + tiny_own_model_cases()

@@ -4,6 +4,7 @@ The program's own code runs: its model, its loss, its loop. What it asks of file
 here, and nothing else. Each function gets a case, makes the model on `device`, shows it to `adopt`, and trains under `reader`.
 """
 import contextlib
+import functools
 import importlib.util
 import os
 import tempfile
@@ -57,14 +58,23 @@ def torchtune_recipe():
     return module.FullFinetuneRecipeSingleDevice
 
 
+def torchtune_model(name):
+    """The model by its own name, or built as tiny/NAME of this folder is."""
+    from torchtune.models import llama3_2, qwen2, qwen2_5
+    sizes = {"vocab_size": 96, "num_layers": 2, "num_heads": 4, "num_kv_heads": 2, "embed_dim": 32, "intermediate_dim": 64,
+             "max_seq_len": 64}
+    makers = {"llama-3.2-1b": llama3_2.llama3_2_1b, "qwen2.5-0.5b": qwen2_5.qwen2_5_0_5b,
+              "tiny/llama-gqa": lambda: llama3_2._component_builders.llama3_2(tie_word_embeddings=False, **sizes),
+              "tiny/qwen2": lambda: qwen2._component_builders.qwen2(tie_word_embeddings=True, **sizes)}
+    return makers[name]()
+
+
 def torchtune(case, device, adopt, reader):
     """tune run full_finetune_single_device, with its defaults but for torch.optim.AdamW."""
     from torchtune import modules, training
-    from torchtune.models import llama3_2, qwen2_5
     dtype = DTYPES[case["precision"]]
-    makers = {"llama-3.2-1b": llama3_2.llama3_2_1b, "qwen2.5-0.5b": qwen2_5.qwen2_5_0_5b}
     with made_in(dtype, device):
-        model = makers[case["model"]]()
+        model = torchtune_model(case["model"])
     for module in model.modules():
         if hasattr(module, "build_rope_cache") and not hasattr(module, "theta"):  # which meta has left out
             module.register_buffer("theta", torch.empty(module.dim // 2, device=device), persistent=False)
@@ -75,8 +85,10 @@ def torchtune(case, device, adopt, reader):
         training.set_activation_checkpointing(model, auto_wrap_policy={modules.TransformerSelfAttentionLayer})
     recipe = torchtune_recipe()
     run = recipe.__new__(recipe)
-    loss = modules.loss.CEWithChunkedOutputLoss()
-    model.set_num_output_chunks(loss.num_output_chunks)
+    chunks = case.get("loss") != "composed"
+    loss = modules.loss.CEWithChunkedOutputLoss() if chunks else torch.nn.CrossEntropyLoss()
+    if chunks:
+        model.set_num_output_chunks(loss.num_output_chunks)
     vars(run).update(
         _model=model, _loss_fn=loss, _optimizer=torch.optim.AdamW(model.parameters(), lr=2e-5), _device=torch.device(device),
         _dataloader=Batches(token_batches(case, model.tok_embeddings.weight.shape[0], ("tokens", "labels"))),
@@ -110,16 +122,34 @@ class Fabric:
         return torch.as_tensor(0)
 
 
-def litgpt(case, device, adopt, reader):
-    """litgpt finetune_full: fit() with its defaults, bf16-true."""
-    from litgpt.args import EvalArgs, TrainArgs
+def litgpt_config(name, settings):
+    """The configuration by litgpt's own name, or that of tiny/NAME of this folder."""
     from litgpt.config import Config
-    from litgpt.finetune import full
-    from litgpt.model import GPT
+    from litgpt.lora import Config as AdaptedConfig
+    kind = AdaptedConfig if settings else Config
     names = {"llama-3.2-1b": "Llama-3.2-1B", "qwen2.5-0.5b": "Qwen2.5-0.5B"}
-    config = Config.from_name(names[case["model"]])
+    if name in names:
+        return kind.from_name(names[name], **settings)
+    return kind(block_size=512, vocab_size=96, padded_vocab_size=96, n_layer=2, n_head=4, n_query_groups=2, n_embd=32,
+                head_size=8, rotary_percentage=1.0, parallel_residual=False, bias=False, attn_bias=name == "tiny/qwen2",
+                norm_class_name="RMSNorm", mlp_class_name="LLaMAMLP", intermediate_size=64, **settings)
+
+
+def litgpt(case, device, adopt, reader):
+    """litgpt finetune_full or finetune_lora: fit() with its defaults, bf16-true."""
+    import litgpt.lora
+    import litgpt.model
+    from litgpt.args import EvalArgs, TrainArgs
+    from litgpt.finetune import full, lora
+    rank = case.get("lora_rank")
+    settings = {"lora_r": rank, "lora_alpha": 16, "lora_dropout": case.get("lora_dropout", 0.05), "lora_query": True,
+                "lora_value": True} if rank else {}
+    config = litgpt_config(case["model"], settings)
+    script = lora if rank else full
     with made_in(DTYPES[case["precision"]], device):
-        model = GPT(config)
+        model = (litgpt.lora if rank else litgpt.model).GPT(config)
+    if rank:
+        litgpt.lora.mark_only_lora_as_trainable(model)
     model.max_seq_length = case["seq"]
     adopt(model)
     model.train()
@@ -139,12 +169,18 @@ def litgpt(case, device, adopt, reader):
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-4)
     state = {"model": model, "optimizer": optimizer, "iter_num": 0, "step_count": 0,
              "scheduler": torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1.0)}
-    full.Tokenizer, full.validate = Quiet, lambda *arguments, **keywords: torch.zeros(())
-    full.get_longest_seq_length = lambda data: (case["seq"], 0)
+    if case.get("loss") == "composed":
+        script.chunked_cross_entropy = functools.partial(script.chunked_cross_entropy, chunk_size=0)
+    script.Tokenizer, script.validate = Quiet, lambda *arguments, **keywords: torch.zeros(())
+    script.get_longest_seq_length = lambda data: (case["seq"], 0)
     train = TrainArgs(save_interval=None, log_interval=10 ** 6, global_batch_size=case["batch"],
                       micro_batch_size=case["batch"], epochs=1, max_steps=case["steps"], max_seq_length=case["seq"])
     with reader, tempfile.TemporaryDirectory() as folder:
-        full.fit(fabric, state, Loader(), Loader(), 1, False, folder, folder, train, EvalArgs(interval=10 ** 6), None)
+        if rank:
+            lora.fit(fabric, model, optimizer, state["scheduler"], Loader(), Loader(), 1, folder, folder, train,
+                     EvalArgs(interval=10 ** 6), None)
+        else:
+            full.fit(fabric, state, Loader(), Loader(), 1, False, folder, folder, train, EvalArgs(interval=10 ** 6), None)
 
 
 def torchtitan(case, device, adopt, reader):
@@ -183,5 +219,5 @@ def torchtitan(case, device, adopt, reader):
 
 
 # What must be imported before the device is pretended.
-IMPORTS = {"torchtune": "torchtune", "litgpt": "litgpt.finetune.full", "torchtitan": "torchtitan.train"}
+IMPORTS = {"torchtune": "torchtune", "litgpt": "litgpt.finetune.lora", "torchtitan": "torchtitan.train"}
 PROGRAMS = {"torchtune": torchtune, "litgpt": litgpt, "torchtitan": torchtitan}

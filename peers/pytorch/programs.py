@@ -112,15 +112,15 @@ def measure_meta(case, options, tell):
         reader = Reader(program_meta.LedgerMeter(ledger), tell)
         if case["program"] in program_own_models.PROGRAMS:
             measure_own_model(case, ledger, reader, "meta")
-            return
-        if peer_models.is_bitsandbytes(case["optimizer"]):
-            shadow_optimizer = program_meta.bitsandbytes_pretend(ledger)
-        family, model, config = program_meta.build(built_case(case), ledger)
-        with ledger:
-            reader.read("load", parameter_count=sum(p.numel() for p in model.parameters()))
-            program_of(case, family)(case, family, config, model, reader, "meta")
-        if peer_models.is_bitsandbytes(case["optimizer"]):
-            tell({**reader.rows, "managed": shadow_optimizer.managed()})
+        else:
+            if peer_models.is_bitsandbytes(case["optimizer"]):
+                shadow_optimizer = program_meta.bitsandbytes_pretend(ledger)
+            family, model, config = program_meta.build(built_case(case), ledger)
+            with ledger:
+                reader.read("load", parameter_count=sum(p.numel() for p in model.parameters()))
+                program_of(case, family)(case, family, config, model, reader, "meta")
+            if peer_models.is_bitsandbytes(case["optimizer"]):
+                tell({**reader.rows, "managed": shadow_optimizer.managed()})
     if options.events:
         step = {"id": case["id"], **program_meta.step_of(ledger.events, STEADY_STEP)}
         with open(options.events, "a", encoding="utf-8") as sink:

@@ -30,6 +30,8 @@ static const char *const grounds[] = {
     "model: tiny-llama, mode: generate",
     "model: tiny-llama, mode: train",
     "model: tiny-llama, mode: train, precision: amp-bfloat16",
+    "model: tiny-llama, mode: train, precision: bfloat16",
+    "model: tiny-llama, mode: train, loss: chunked",
     "model: tiny-llama, mode: train, precision: amp-float16",
     "model: tiny-llama, mode: train, accumulate: 2",
     "model: tiny-llama, mode: train, optimizer: adam-8bit",

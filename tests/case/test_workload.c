@@ -218,6 +218,45 @@ static void test_check(void **state)
     assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
 }
 
+/* What contradicts a loss in chunks, or classes that are not transformers'. */
+static void test_check_of_chunks_and_classes(void **state)
+{
+    (void)state;
+    static const struct {
+        enum loss loss;
+        enum model_code code;
+        const char *key, *value, *said;
+    } rows[] = {
+        {LOSS_CHUNKED, MODEL_CODE_TRANSFORMERS, "precision", "amp-bfloat16",
+         "loss: chunked: a loss in chunks is not modelled under autocast; write precision bfloat16, or loss: composed"},
+        {LOSS_CHUNKED_HEAD, MODEL_CODE_TRANSFORMERS, "metrics", "accuracy",
+         "metrics: accuracy: the pass with a loss in chunks returns no logits, of which nothing can be computed then; "
+         "write none, or loss: composed"},
+        {LOSS_CHUNKED_OUTPUT, MODEL_CODE_TRANSFORMERS, "label_smoothing", "cross-entropy",
+         "label_smoothing: cross-entropy: smoothed labels are those of PyTorch's own loss or of the Trainer, which a "
+         "loss in chunks takes the place of; write loss composed, or leave one of them out"},
+        {LOSS_COMPOSED, MODEL_CODE_LITGPT, "precision", "amp-float16",
+         "model_code: litgpt: these classes are modelled with weights in float32 or 16 bits, without autocast; write "
+         "precision bfloat16, or program plain-loop"},
+        {LOSS_COMPOSED, MODEL_CODE_LITGPT, "lora_rank", "8",
+         "model_code: litgpt: lora_rank is not modelled with these classes; leave it out, or write program plain-loop"},
+        {LOSS_COMPOSED, MODEL_CODE_LITGPT, "checkpointing", "true",
+         "model_code: litgpt: checkpointing is not modelled with these classes; leave it out, or write program "
+         "plain-loop"},
+        {LOSS_FUSED, MODEL_CODE_LITGPT, "batch", "2",
+         "model_code: litgpt: loss is not modelled with these classes; leave it out, or write program plain-loop"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct status error = {0};
+        struct workload workload = workload_default(MODE_TRAIN);
+        workload.loss = rows[i].loss;
+        workload.model_code = rows[i].code;
+        assert_int_equal(workload_set(&workload, rows[i].key, rows[i].value, &error), STATUS_OK);
+        assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
+        assert_string_equal(error.text, rows[i].said);
+    }
+}
+
 static void test_check_of_quantised_caches(void **state)
 {
     struct status error = {0};
@@ -285,6 +324,7 @@ int main(void)
         cmocka_unit_test(test_check),
         cmocka_unit_test(a_copy_of_adapters_is_not_modelled),
         cmocka_unit_test(an_optimizer_in_backward_leaves_no_gradients),
+        cmocka_unit_test(test_check_of_chunks_and_classes),
         cmocka_unit_test(test_check_of_quantised_caches),
         cmocka_unit_test(test_check_of_preparation),
         cmocka_unit_test(test_check_of_tf32),

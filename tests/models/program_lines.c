@@ -51,6 +51,7 @@ struct workload program_line_workload(const struct json *line)
     said_take(line, "precision", &workload);
     said_take(line, "optimizer", &workload);
     said_take(line, "clip_grad", &workload);
+    said_take(line, "loss", &workload);
     workload.batch = json_integer_or(json_get(line, "batch"), 1);
     workload.seq = json_integer_or(json_get(line, "seq"), 0);
     workload.checkpointing = json_boolean_or(json_get(line, "checkpointing"), false);

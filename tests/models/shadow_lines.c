@@ -59,6 +59,7 @@ static const struct {
     {"tiny/gpt2-wide", "peers/pytorch/tiny/gpt2-wide/config.json"},
     {"tiny/bert", "peers/pytorch/tiny/bert/config.json"},
     {"tiny/bert-dropout", "peers/pytorch/tiny/bert-dropout/config.json"},
+    {"tiny/qwen2", "peers/pytorch/tiny/qwen2/config.json"},
     {"tiny/llama-gqa", "peers/pytorch/tiny/llama-gqa/config.json"},
 };
 

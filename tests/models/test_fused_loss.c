@@ -1,5 +1,5 @@
-/* Training with the fused cross entropy beside the composed one: the same loss and gradients, fewer bytes. Its bytes
- * are held against Liger-Kernel's own function in test_pytorch_shadow.c. */
+/* Training with the fused cross entropy, or one in chunks, beside the composed one: the same loss and gradients,
+ * fewer bytes. Its bytes are held against Liger-Kernel's own function in test_pytorch_shadow.c. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,14 +62,13 @@ static void gradients_compare(const char *name, const struct tape_machine *compo
     assert_true(compared > 10);
 }
 
-/* One step in both forms: loss and gradients. */
+/* One step in the workload's form and in the composed one: loss and gradients. */
 static void forms_compare(const char *name, struct workload workload)
 {
     struct tape_machine composed, fused;
+    machine_open_tiny(&fused, name, &workload, 1, 1e-4);
     workload.loss = LOSS_COMPOSED;
     machine_open_tiny(&composed, name, &workload, 1, 1e-4);
-    workload.loss = LOSS_FUSED;
-    machine_open_tiny(&fused, name, &workload, 1, 1e-4);
     machine_prepare(&composed);
     machine_prepare(&fused);
     assert_true(machine_run_until(&composed, STAGE_STEP, 1));
@@ -121,6 +120,25 @@ static void adapters_take_the_same_gradients(void **state)
     workload.lora_rank = 4;
     workload.lora_targets = LORA_TARGETS_LINEAR;
     forms_compare("llama-gqa", workload);
+}
+
+/* Chunks that divide the tokens and chunks that do not, one for each token, and one for all; and of a padded batch some
+ * in which no label counts. */
+static void chunks_take_the_same_gradients(void **state)
+{
+    (void)state;
+    static const char *const decoders[] = {"gpt2", "llama-gqa"};
+    static const int64_t sizes[] = {0, 1, 3, 4, 100};
+    for (enum loss loss = LOSS_CHUNKED; loss < LOSS_COUNT; loss++) {
+        for (size_t i = 0; i < 2 * sizeof sizes / sizeof sizes[0]; i++) {
+            struct workload workload = training(loss);
+            workload.loss_chunk_size = sizes[i / 2];
+            forms_compare(decoders[i % 2], workload);
+            workload.padding = true;
+            workload.checkpointing = true;
+            forms_compare(decoders[i % 2], workload);
+        }
+    }
 }
 
 /* The scaler of amp-float16 multiplies the gradients by 1024 before they are rounded. */
@@ -332,6 +350,7 @@ int main(void)
         cmocka_unit_test(targets_that_do_not_count_give_nothing),
         cmocka_unit_test(adapters_take_the_same_gradients),
         cmocka_unit_test(every_precision_trains),
+        cmocka_unit_test(chunks_take_the_same_gradients),
         cmocka_unit_test(the_operations_compute_what_ligers_kernels_do),
         cmocka_unit_test(bytes_are_those_derived),
         cmocka_unit_test(autocast_keeps_no_copy),

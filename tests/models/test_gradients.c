@@ -199,11 +199,9 @@ static double difference_nearest(struct tape_machine *machine, const char *path,
 }
 
 /* Checks the larger gradients of a family; the loss is float32, so smaller ones drown in its rounding. */
-static void differences_check(const char *name, enum loss loss)
+static void differences_check(const char *name, struct workload workload)
 {
     struct tape_machine machine;
-    struct workload workload = training(ATTENTION_SDPA);
-    workload.loss = loss;
     workload.batch = 8; /* batch normalisation over two samples of one pixel bends too much */
     machine_open_tiny(&machine, name, &workload, 1, 1e-4);
     int checked = 0;
@@ -241,11 +239,33 @@ static void differences_check(const char *name, enum loss loss)
 static void gradients_are_those_of_finite_differences(void **state)
 {
     (void)state;
+    struct workload workload = training(ATTENTION_SDPA);
     for (int i = 0; i < FAMILY_TESTS; i++) {
-        differences_check(families[i], LOSS_COMPOSED);
+        differences_check(families[i], workload);
     }
-    differences_check("gpt2", LOSS_FUSED);
-    differences_check("vit", LOSS_FUSED);
+    workload.loss = LOSS_FUSED;
+    differences_check("gpt2", workload);
+    differences_check("vit", workload);
+}
+
+/* Classes of torchtune and litgpt; the former turn neighbours in Llama and halves in Qwen2. */
+static void gradients_of_own_classes_are_those_of_finite_differences(void **state)
+{
+    (void)state;
+    static const struct {
+        enum model_code code;
+        enum loss loss;
+        const char *model;
+    } rows[] = {{MODEL_CODE_TORCHTUNE, LOSS_CHUNKED_OUTPUT, "llama-gqa"},
+                {MODEL_CODE_TORCHTUNE, LOSS_COMPOSED, "qwen2"},
+                {MODEL_CODE_LITGPT, LOSS_CHUNKED, "qwen2"},
+                {MODEL_CODE_LITGPT, LOSS_COMPOSED, "llama-gqa"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct workload workload = training(ATTENTION_SDPA);
+        workload.model_code = rows[i].code;
+        workload.loss = rows[i].loss;
+        differences_check(rows[i].model, workload);
+    }
 }
 
 /* -- ten steps lower the loss, in every family and precision */
@@ -433,6 +453,7 @@ int main(void)
         cmocka_unit_test(losses_and_gradients_are_those_of_pytorch),
         cmocka_unit_test(regnet_is_pytorchs),
         cmocka_unit_test(gradients_are_those_of_finite_differences),
+        cmocka_unit_test(gradients_of_own_classes_are_those_of_finite_differences),
         cmocka_unit_test(ten_steps_of_adam_lower_the_loss),
         cmocka_unit_test(momentum_lowers_the_loss),
         cmocka_unit_test(every_precision_trains),

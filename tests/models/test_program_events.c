@@ -20,7 +20,7 @@
 #include "tests/models/shadow_lines.h"
 #include "tests/support/modelled.h"
 
-enum { SCALAR_BYTES = 8, EVENTS_BEFORE = 8, CASES = 37 };
+enum { SCALAR_BYTES = 8, EVENTS_BEFORE = 8, CASES = 54 };
 
 static const char cases_path[] = "peers/pytorch/programs-tiny-torch-2.11.0-transformers-5.23.0.jsonl";
 static const char events_path[] = "peers/pytorch/program-events-torch-2.11.0-transformers-5.23.0.jsonl";

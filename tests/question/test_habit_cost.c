@@ -95,12 +95,31 @@ static void what_is_fixed_is_told_with_its_cost(void **state)
     json_release(document);
 }
 
+/* Without its own classes the model of litgpt has other tensors. */
+static void classes_of_a_library_have_a_cost(void **state)
+{
+    (void)state;
+    static const char *const programs[] = {"torchtune", "litgpt"};
+    for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
+        char wanted[64];
+        struct command_result result =
+            command_named("explain", WORDS("tiny-llama", "--mode", "train", "--batch", "2", "--seq", "48",
+                                           "--precision", "bfloat16", "--program", programs[i]));
+        assert_int_equal(result.exit_code, 0);
+        snprintf(wanted, sizeof wanted, ": model_code %s, which the program fixes\n", programs[i]);
+        assert_non_null(strstr(text_string(&result.output), wanted));
+        assert_non_null(strstr(text_string(&result.output), ": loss chunked"));
+        command_result_release(&result);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cost_is_the_case_less_the_case_without_the_habit),
         cmocka_unit_test(the_default_is_told_what_the_documentations_loop_would_add),
         cmocka_unit_test(what_is_fixed_is_told_with_its_cost),
+        cmocka_unit_test(classes_of_a_library_have_a_cost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
