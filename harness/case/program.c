@@ -2,6 +2,7 @@
  * bytes is the tape's matter; peers/pytorch/programs.py runs the programs themselves. */
 #include "harness/case/program.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "harness/case/release.h"
@@ -180,8 +181,19 @@ static const struct era {
     {PROGRAM_HF_TRAINER, 0, 5000, 0, FIELD_USE_CACHE, "true"},
 };
 
-/* The first whose Trainer steps with an optimizer that is on the tape; before it adamw_hf was its own. */
-enum { TRAINER_FIRST = 4032 };
+/* The first release of transformers that a program runs with; INT_MAX: it runs with none. */
+static const struct first_release {
+    enum program program;
+    int transformers;
+    const char *why, *release, *instead; /* what is written in place of an older one, or of the program */
+} first_releases[] = {
+    {PROGRAM_HF_TRAINER, 4032,
+     "before transformers 4.32 the Trainer's own optimizer was transformers' AdamW (adamw_hf), which is not modelled",
+     "transformers=4.32", "accelerate"},
+    {PROGRAM_TRL_SFT, 4055, "TRL 0.22, the first with this trainer, needs transformers 4.55", "transformers=4.55",
+     "hf-trainer"},
+    {PROGRAM_TORCHTITAN, INT_MAX, "it runs no part of transformers", "torch=2.11", "plain-loop"},
+};
 
 /* The value that a setting has in the releases of the workload. */
 static const char *value_then(const struct workload *workload, const struct program_setting *setting)
@@ -273,6 +285,21 @@ static enum status_code setting_check(const struct workload *workload, const str
         program_name(workload->program), setting->value, workload_value_words(error, FIELD_PROGRAM, "plain-loop").text);
 }
 
+static enum status_code release_check(const struct workload *workload, struct status *error)
+{
+    int transformers = release_numbers_of(workload->release).of[LIBRARY_TRANSFORMERS];
+    for (size_t i = 0; i < sizeof first_releases / sizeof first_releases[0]; i++) {
+        const struct first_release *first = &first_releases[i];
+        if (first->program == workload->program && transformers < first->transformers) {
+            return status_set(error, STATUS_INVALID, "%s: %s; write %s, or %s",
+                              workload_value_words(error, FIELD_PROGRAM, program_name(workload->program)).text,
+                              first->why, workload_name_words(error, FIELD_RELEASE, first->release).text,
+                              workload_name_words(error, FIELD_PROGRAM, first->instead).text);
+        }
+    }
+    return STATUS_OK;
+}
+
 enum status_code program_check(const struct workload *workload, struct status *error)
 {
     const struct program_row *row = &rows[workload->program];
@@ -286,16 +313,7 @@ enum status_code program_check(const struct workload *workload, struct status *e
                           workload_value_words(error, FIELD_PROGRAM, program_name(workload->program)).text,
                           workload_name_words(error, FIELD_MODE, "train").text);
     }
-    if (workload->program == PROGRAM_HF_TRAINER &&
-        release_numbers_of(workload->release).of[LIBRARY_TRANSFORMERS] < TRAINER_FIRST) {
-        return status_set(
-            error, STATUS_INVALID,
-            "%s: before transformers 4.32 the Trainer's own optimizer was transformers' AdamW (adamw_hf), "
-            "which is not modelled; write %s, or %s",
-            workload_value_words(error, FIELD_PROGRAM, program_name(workload->program)).text,
-            workload_name_words(error, FIELD_RELEASE, "transformers=4.32").text,
-            workload_name_words(error, FIELD_PROGRAM, "accelerate").text);
-    }
+    code = release_check(workload, error);
     for (int i = 0; i < PROGRAM_SETTINGS_MAXIMUM && row->settings[i].value != NULL && code == STATUS_OK; i++) {
         if (row->settings[i].is_fixed && (fields_said >> row->settings[i].field & 1U) != 0) {
             code = setting_check(workload, &row->settings[i], error);

@@ -100,6 +100,35 @@ static void the_trainer_had_other_defaults_in_older_releases(void **state)
     assert_non_null(strstr(STATUS_SAID(&error), "write release transformers=4.32, or program accelerate"));
 }
 
+/* Requirements of trl 0.22.0: transformers>=4.55.0; torchtitan has none. */
+static void a_release_that_a_program_does_not_run_with_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        enum program program;
+        const char *release, *said; /* NULL: it is taken */
+    } rows[] = {
+        {PROGRAM_TRL_SFT, "transformers=4.55", NULL},
+        {PROGRAM_TRL_SFT, "torch=2.4", NULL},
+        {PROGRAM_TRL_SFT, "transformers=4.54",
+         "program: trl-sft: TRL 0.22, the first with this trainer, needs transformers 4.55; write release "
+         "transformers=4.55, or program hf-trainer"},
+        {PROGRAM_TORCHTITAN, "torch=2.4", NULL},
+        {PROGRAM_TORCHTITAN, "transformers=4.57+torch=2.4",
+         "program: torchtitan: it runs no part of transformers; write release torch=2.11, or program plain-loop"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct status error = {0};
+        struct workload workload = workload_default(MODE_TRAIN);
+        workload.release = rows[i].release;
+        program_apply(rows[i].program, &workload);
+        assert_int_equal(workload_check(&workload, &error), rows[i].said == NULL ? STATUS_OK : STATUS_INVALID);
+        if (rows[i].said != NULL) {
+            assert_string_equal(STATUS_SAID(&error), rows[i].said);
+        }
+    }
+}
+
 /* A caller says the release in any place among the options. */
 static void a_release_is_known_before_the_program(void **state)
 {
@@ -313,6 +342,7 @@ int main(void)
         cmocka_unit_test(a_name_stands_for_the_habits_of_its_documentation),
         cmocka_unit_test(the_trainer_had_other_defaults_in_older_releases),
         cmocka_unit_test(a_release_is_known_before_the_program),
+        cmocka_unit_test(a_release_that_a_program_does_not_run_with_is_refused),
         cmocka_unit_test(metrics_of_logits_that_are_gone_are_refused),
         cmocka_unit_test(what_a_program_fixes_cannot_be_told_otherwise),
         cmocka_unit_test(what_is_named_wins_in_suites_and_options),
