@@ -26,12 +26,11 @@ static const struct case_value *value_of(const struct block *block, const size_t
     return values->count > 0 ? &values->items[index[field]] : NULL;
 }
 
-/* The workload of one combination. Fields that say nothing about it keep the usual value of the mode. */
-static struct identity combination_identity(const struct expansion *expansion, const struct block *block,
-                                            const size_t index[FIELD_COUNT])
+/* The workload of one combination, as options would make it: what its program says, and what is named. Named fields
+ * that say nothing about it keep the usual value of the mode. */
+static struct workload combination_workload(const struct block *block, const size_t index[FIELD_COUNT],
+                                            const struct family *family)
 {
-    const char *model = value_of(block, index, FIELD_MODEL)->text;
-    const struct family *family = model_family(expansion, model);
     const struct case_value *head = value_of(block, index, FIELD_HEAD),
                             *program = value_of(block, index, FIELD_PROGRAM),
                             *release = value_of(block, index, FIELD_RELEASE);
@@ -54,7 +53,7 @@ static struct identity combination_identity(const struct expansion *expansion, c
             workload_put(&workload, field, value);
         }
     }
-    return identity_make(model, &workload, family);
+    return workload;
 }
 
 /* Of the combinations that differ only in axes which say nothing about them, the first stands for all. */
@@ -139,7 +138,10 @@ static enum status_code case_add(struct expansion *expansion, const struct block
 static enum status_code combination_add(struct expansion *expansion, struct block *block,
                                         const size_t index[FIELD_COUNT])
 {
-    struct identity identity = combination_identity(expansion, block, index);
+    const char *model = value_of(block, index, FIELD_MODEL)->text;
+    const struct family *family = model_family(expansion, model);
+    const struct workload workload = combination_workload(block, index, family);
+    struct identity identity = identity_make(model, &workload, family);
     for (enum case_field field = 0; field < FIELD_COUNT; field++) {
         block->axes[field].used = block->axes[field].used || identity_has(&identity, field);
     }
@@ -151,7 +153,7 @@ static enum status_code combination_add(struct expansion *expansion, struct bloc
     if (dropped) { /* what contradicts itself may be excluded: an option that one program of a list does not have */
         return STATUS_OK;
     }
-    enum status_code code = workload_check(&identity.workload, expansion->error);
+    enum status_code code = workload_check(&workload, expansion->error);
     return code == STATUS_OK ? case_add(expansion, block, &identity)
                              : node_place(expansion->tree, block->place, code, expansion->error);
 }

@@ -16,12 +16,16 @@ static enum status_code program_fit_check(const struct config *config, const str
 {
     const struct workload_words program = workload_value_words(error, FIELD_PROGRAM, program_name(workload->program));
     const struct workload_words loop = workload_value_words(error, FIELD_PROGRAM, "plain-loop");
-    bool is_llama = strcmp(config->model_type, "llama") == 0 && !config->tied_head;
-    if (workload->program == PROGRAM_TORCHTITAN && !is_llama) {
-        return status_set(error, STATUS_INVALID,
-                          "%s: torchtitan builds its own models, of which only Llama with a head apart from the "
-                          "embedding is modelled; for %s write %s",
-                          program.text, config->name, loop.text);
+    bool is_llama = strcmp(config->model_type, "llama") == 0, is_qwen = strcmp(config->model_type, "qwen2") == 0;
+    const char *modelled =
+        workload->program == PROGRAM_TORCHTITAN && (!is_llama || config->tied_head)
+            ? "only Llama with a head apart from the embedding is modelled"
+        : (workload->program == PROGRAM_TORCHTUNE || workload->program == PROGRAM_LITGPT) && !is_llama && !is_qwen
+            ? "Llama and Qwen2 are modelled"
+            : NULL;
+    if (modelled != NULL) {
+        return status_set(error, STATUS_INVALID, "%s: %s builds its own models, of which %s; for %s write %s",
+                          program.text, program_name(workload->program), modelled, config->name, loop.text);
     }
     if (workload->program == PROGRAM_PEFT_SCRIPT && config->family->is_image) {
         return status_set(error, STATUS_INVALID, "%s: adapters of image models are not modelled; for %s write %s",

@@ -160,6 +160,12 @@ static void programs_that_do_not_fit_a_model_are_refused(void **state)
         enum program program;
         const char *model, *said;
     } rows[] = {
+        {PROGRAM_LITGPT, "tiny-bert",
+         "program: litgpt: litgpt builds its own models, of which Llama and Qwen2 are modelled; for tiny-bert write "
+         "program: plain-loop"},
+        {PROGRAM_TORCHTUNE, "tiny-resnet",
+         "program: torchtune: torchtune builds its own models, of which Llama and Qwen2 are modelled; for tiny-resnet "
+         "write program: plain-loop"},
         {PROGRAM_PEFT_SCRIPT, "tiny-resnet",
          "program: peft-script: adapters of image models are not modelled; for tiny-resnet write program: plain-loop"},
         {PROGRAM_TRL_SFT, "tiny-bert",
@@ -171,6 +177,7 @@ static void programs_that_do_not_fit_a_model_are_refused(void **state)
         struct modelled modelled = {0};
         struct status error = {0};
         struct workload workload = workload_default(MODE_TRAIN);
+        workload.precision = PRECISION_BFLOAT16;
         program_apply(rows[i].program, &workload);
         workload.seq = 16;
         workload.lora_rank = 0;

@@ -44,6 +44,8 @@ static const struct base {
     {"tiny-gpt2", MODE_TRAIN, "precision=amp-float16", NULL},
     {"tiny-gpt2", MODE_TRAIN, "optimizer=adamw-foreach precision=bfloat16", NULL},
     {"tiny-llama", MODE_TRAIN, "", NULL},
+    {"tiny-llama", MODE_TRAIN, "precision=bfloat16", NULL},
+    {"tiny-llama", MODE_TRAIN, "precision=bfloat16 loss=chunked seq=200", NULL},
     {"tiny-llama", MODE_TRAIN, "lora_rank=4", NULL},
     {"tiny-llama", MODE_TRAIN, "lora_rank=4 precision=int4", NULL},
     {"tiny-llama", MODE_TRAIN, "lora_rank=4 precision=int8 autocast=true", NULL},
