@@ -208,6 +208,7 @@ static void case_write(const struct json *document, struct text *text)
     for (const char *name = NULL; (name = json_key_after(estimates, name)) != NULL;) {
         size_rows(json_get(estimates, name), name, "_bytes", text);
         size_rows(json_get(json_get(estimates, name), "categories_at_peak"), "replay, at the peak", "", text);
+        size_rows(json_get(json_get(estimates, name), "managed"), "replay, managed memory", "bytes", text);
     }
     bounds_write(json_get(document, "bounds"), text);
     notes_write(document, text);
@@ -285,6 +286,13 @@ void fit_markdown(const struct json *document, struct text *text)
         text_format(text, "| %s |", words[index]);
         size_cell(text, json_get(document, keys[index]));
         integer_cell(text, json_get(document, keys[index]));
+        text_append(text, "\n");
+    }
+    const struct json *managed = json_get(json_get(document, "managed"), "bytes");
+    if (managed != NULL) {
+        text_append(text, "| managed memory, in no segment |");
+        size_cell(text, managed);
+        integer_cell(text, managed);
         text_append(text, "\n");
     }
     text_append(text, "| context and libraries, least |");

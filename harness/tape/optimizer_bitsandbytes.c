@@ -50,7 +50,8 @@ void bitsandbytes_state_make(struct tape *tape, const struct optimizer_settings 
     if (coded) {
         maps_make(tape);
     }
-    state->is_managed = settings->paged && elements >= ELEMENTS_PAGED_MINIMUM;
+    /* On the host it falls back to plain states, with a warning. */
+    state->is_managed = settings->paged && tape->target->capability > 0 && elements >= ELEMENTS_PAGED_MINIMUM;
     if (state->is_managed) {
         moments_page(tape, elements * dtype_bytes(dtype));
     } else {

@@ -55,6 +55,8 @@ static void the_estimates_of_cases(void **state)
           "\n| bounds of replay | likely | from | to |\n|---|--:|--:|--:|\n"
           "| certain: tensors | 2.14 GiB | 2.14 GiB | 2.14 GiB |\n");
     holds(WORDS("estimate", "gpt2", "--mode", "train"), 0, "| process, as in nvidia-smi | 3.13 GiB | ");
+    holds(WORDS("estimate", "gpt2", "--mode", "train", "--optimizer", "paged_adamw_8bit"), 0,
+          "| replay, managed memory | bytes | 237.12 MiB | 248636928 |\n");
     holds(WORDS("estimate", "gpt2", "--mode", "infer", "--batch", "1,2"), 0, "| gpt2/infer/float32/b2/s128 |");
     holds(WORDS("models", "gpt2", "--tensors"), 0, "| h.0.ln\\_1.weight | 768 | float32 | parameter |  |\n");
 }
@@ -64,6 +66,8 @@ static void whether_it_fits(void **state)
 {
     (void)state;
     holds(WORDS("fit", "gpt2", "--mode", "train", "--memory", "64GiB", "--overhead", "1GiB"), 0, "**fits**");
+    holds(WORDS("fit", "gpt2", "--mode", "train", "--optimizer", "paged_adamw_8bit", "--memory", "64GiB"), 0,
+          "| managed memory, in no segment | 237.12 MiB | 248636928 |\n");
     holds(WORDS("fit", "gpt2", "--mode", "train", "--memory", "1GiB", "--overhead", "1MiB"), 1, "**does not fit**");
 }
 

@@ -155,6 +155,24 @@ static void optimizers_of_bitsandbytes_are_theirs(void **state)
     assert_true(checked >= 48 && events_compared >= 14 && paged_compared >= 30);
 }
 
+/* bitsandbytes' get_state_buffer on the CPU: "Falling back to non-paged optimizer behavior". */
+static void on_the_host_no_state_is_paged(void **state)
+{
+    (void)state;
+    static const char *const targets[] = {"host", "sm_75", "sm_90"};
+    struct workload workload = workload_default(MODE_TRAIN);
+    workload.seq = 4;
+    workload.optimizer = OPTIMIZER_PAGED_ADAMW_32BIT;
+    for (int i = 0; i < 3; i++) {
+        struct modelled modelled = {0};
+        modelled_require(&modelled, "peers/pytorch/tiny/gpt2-wide/config.json", &workload, targets[i]);
+        struct tape_view view = tape_view(modelled.tape);
+        assert_int_equal(view.managed.tensor_count, i == 0 ? 0 : 10);
+        assert_int_equal(view.managed.bytes, i == 0 ? 0 : 4556800);
+        modelled_close(&modelled);
+    }
+}
+
 /* Adafactor's arithmetic is not built: a device that computes refuses it, one that counts does not. */
 static void what_is_predicted_alone_is_not_run(void **state)
 {
@@ -185,6 +203,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(programs_are_pytorchs), cmocka_unit_test(smoothed_losses_are_theirs),
-        cmocka_unit_test(optimizers_of_bitsandbytes_are_theirs), cmocka_unit_test(what_is_predicted_alone_is_not_run)};
+        cmocka_unit_test(optimizers_of_bitsandbytes_are_theirs), cmocka_unit_test(on_the_host_no_state_is_paged),
+        cmocka_unit_test(what_is_predicted_alone_is_not_run)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
