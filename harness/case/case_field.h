@@ -164,7 +164,7 @@
       "what is done with the model", .is_always_spelled = true)                                                        \
     X(PROGRAM, program, NAME, UNUSUAL, PROGRAM_LEAN_LOOP, IN_INFER | IN_TRAIN, true, "%", HAS_OPTION, "program", "P",  \
       "the program's habits: plain-loop, hf-trainer, lightning ... (default: lean-loop)",                              \
-      .refusal = "has no loop of a program; leave it out, or write", .subject = "program %")                           \
+      .refusal = "has no loop of a program; leave it out, or write")                                                   \
     X(PRECISION, precision, NAME, ALWAYS, PRECISION_FLOAT32, IN_ALL, true, "%", HAS_OPTION, "precision", "P",          \
       "as stored, else float32; [amp-]float16, [amp-]bfloat16, int8, int4, fp8", .is_always_spelled = true)            \
     X(QUANTIZE, quantize, NAME, SINCE, QUANTIZE_LINEAR, IN_ALL, workload->precision >= PRECISION_INT8, "quantize-%",   \
@@ -205,17 +205,16 @@
     /* What a layer keeps for the backward pass is decided by the code of its library: models/forward/own_layer.h. */  \
     X(MODEL_CODE, model_code, NAME, UNUSUAL, MODEL_CODE_TRANSFORMERS, IN_TRAIN, traits.writes_text, "code-%",          \
       HAS_OPTION, "model-code", "L", "whose classes: transformers (default), torchtune, litgpt (train)",               \
-      .subject = "model_code %", .refusal = "runs transformers' classes; leave it out, or write")                      \
+      .refusal = "runs transformers' classes; leave it out, or write")                                                 \
     /* Sequences of different lengths under an attention mask. */                                                      \
     X(PADDING, padding, SWITCH, SINCE, false, IN_INFER | IN_TRAIN, !traits.is_image, "padding", HAS_OPTION, "padding", \
       NULL, "sequences of different lengths, under an attention mask (text)")                                          \
     X(OPTIMIZER, optimizer, NAME, NULLABLE, mode == MODE_TRAIN ? OPTIMIZER_ADAMW_FUSED : OPTIMIZER_NONE, IN_TRAIN,     \
       true, "%", HAS_OPTION, "optimizer", "O",                                                                         \
       "adam- or adamw-foreach, -fused, -single; adam-8bit; sgd[-momentum] (train)", .lowest = OPTIMIZER_NONE + 1,      \
-      .is_always_spelled = true, .subject = "optimizer %",                                                             \
-      .refusal = "does not train; leave the optimizer out, or write")                                                  \
+      .is_always_spelled = true, .refusal = "does not train; leave the optimizer out, or write")                       \
     X(LOSS, loss, NAME, SINCE, LOSS_COMPOSED, IN_TRAIN, true, "loss-%", HAS_OPTION, "loss", "L",                       \
-      "composed (default), fused: Liger's, chunked, chunked-head, chunked-output (train)", .subject = "loss %",        \
+      "composed (default), fused: Liger's, chunked, chunked-head, chunked-output (train)",                             \
       .refusal = "has no loss; leave it out, or write")                                                                \
     /* 0: as the loss has it by itself. */                                                                             \
     X(LOSS_CHUNK_SIZE, loss_chunk_size, COUNT, UNUSUAL, 0, IN_TRAIN, workload_loss_is_chunked(workload),               \
@@ -278,7 +277,7 @@
       .refusal = "has no gradients; leave it out, or write", .remedy = "write --precision amp-float16")                \
     X(WEIGHT_AVERAGE, weight_average, NAME, UNUSUAL, WEIGHT_AVERAGE_NONE, IN_TRAIN, true, "%", HAS_OPTION,             \
       "weight-average", "W", "none (default), averaged-model, timm-ema[-v2]: an average of the weights (train)",       \
-      .usual_is_no = true, .subject = "weight_average %", .refusal = "changes no weights; leave it out, or write")     \
+      .usual_is_no = true, .refusal = "changes no weights; leave it out, or write")                                    \
     X(LOGITS, logits, NAME, NULLABLE, mode == MODE_GENERATE ? LOGITS_LAST : LOGITS_ALL, IN_PASS,                       \
       !traits.is_image && workload->head != HEAD_BARE, "logits-%", HAS_OPTION, "logits", "all|last",                   \
       "rows of the head that are computed (default: all; generate: last)", .label = "%", .usual_is_no = true)          \
@@ -287,7 +286,7 @@
       "use-cache", NULL, "the pass returns keys and values, transformers' default (infer, train)",                     \
       .refusal = "has no plain forward pass; leave it out, or write")                                                  \
     X(OUTPUTS, outputs, NAME, UNUSUAL, OUTPUTS_DROPPED, IN_INFER | IN_TRAIN, true, "outputs-%", HAS_OPTION, "outputs", \
-      "dropped|kept", "kept: alive until the next pass has returned (infer, train)", .subject = "outputs %",           \
+      "dropped|kept", "kept: alive until the next pass has returned (infer, train)",                                   \
       .refusal = "has no plain forward pass; leave it out, or write")                                                  \
     /* Weights in 16 bits or quantised under torch.autocast; those in float32 are a precision's, amp-. */              \
     X(AUTOCAST, autocast, SWITCH, UNUSUAL, false, IN_INFER | IN_TRAIN, workload_takes_autocast(workload), "autocast",  \
@@ -304,7 +303,7 @@
       .refusal = "has no logits of a training step; leave it out, or write")                                           \
     X(AUTOCAST_CACHE, autocast_cache, NAME, UNUSUAL, AUTOCAST_CACHE_ENABLED, IN_PASS, workload_is_autocast(workload),  \
       "autocast-cache-%", HAS_OPTION, "autocast-cache", "W",                                                           \
-      "enabled (default), or disabled: casts of parameters go after each use", .subject = "autocast_cache %",          \
+      "enabled (default), or disabled: casts of parameters go after each use",                                         \
       .remedy = "write --precision amp-bfloat16")                                                                      \
     /* Products and convolutions may round float32 factors to TF32; changes no byte. */                                \
     X(TF32, tf32, SWITCH, SINCE, false, IN_PASS, workload->precision == PRECISION_FLOAT32, "tf32", HAS_OPTION, "tf32", \
@@ -326,8 +325,7 @@
       "of older libraries: transformers=4.46, or with +torch=2.1", .check = release_text_check)                        \
     /* Says nothing about segments, but about what lies beside them: harness/tape/module_table.h. */                   \
     X(MODULE_LOADING, module_loading, NAME, UNUSUAL, MODULE_LOADING_LAZY, IN_ALL, true, "modules-%", HAS_OPTION,       \
-      "module-loading", "lazy|eager", "lazy (default), or eager: all kernels at once, as drivers before 515",          \
-      .subject = "modules %")                                                                                          \
+      "module-loading", "lazy|eager", "lazy (default), or eager: all kernels at once, as drivers before 515")          \
     X(HEAD, head, NAME, NULLABLE, HEAD_DEFAULT, IN_ALL, true, "head-%", HAS_OPTION, "head", "bare|lm",                 \
       "without or with the head of the task (default: bare for load, else lm)", .lowest = HEAD_BARE, .label = "%")
 
@@ -397,10 +395,9 @@ struct case_field_row {
     bool is_always_spelled;    /* in an id, its usual value too */
     bool is_length;            /* a count that series of cases vary: what reports hold together differs in it alone */
     bool usual_is_no;          /* its usual value says that there is no such thing, which is true of every case */
-    const char *subject, *refusal; /* in a mode that has none: "loss %", "has no loss; leave it out, or write",
-                                       which the modes follow; a subject of NULL
-                                       is the key; a refusal of NULL: harness/case/workload.c says it, or nobody does */
-    const char *remedy;            /* what would make it say something, besides leaving it out; NULL: nothing simple */
+    const char *refusal; /* in a mode that has none: "has no loss; leave it out, or write", which the modes follow;
+                            NULL: harness/case/workload.c says it, or nobody does */
+    const char *remedy;  /* what would make it say something, besides leaving it out; NULL: nothing simple */
     enum status_code (*check)(const char *text, struct status *error); /* of a text; never NULL there */
     const char *const *words;                                          /* NULL for a count and a text */
     int word_count;

@@ -251,26 +251,31 @@ static void modes_append(unsigned modes, const struct status *error, struct text
     }
 }
 
-/* Fields that are said and whose mode has no such thing. */
+enum status_code workload_field_check(const struct workload *workload, enum case_field field, struct status *error)
+{
+    const struct case_field_row *row = case_field_row(field);
+    bool is_wrong = row->refusal != NULL && (row->modes >> workload->mode & 1U) == 0;
+    if (!is_wrong || workload_field_is_usual(workload, field)) {
+        return STATUS_OK;
+    }
+    struct text modes = {0};
+    const char *word = row->kind == FIELD_KIND_NAME ? row->words[workload_field_value(workload, field)] : NULL;
+    const struct workload_words said =
+        word != NULL ? workload_name_words(error, field, word) : workload_key_words(error, field);
+    modes_append(row->modes, error, &modes);
+    enum status_code code = status_set(error, STATUS_INVALID, "%s: mode %s %s %s", said.text, mode_name(workload->mode),
+                                       row->refusal, text_string(&modes));
+    text_release(&modes);
+    return code;
+}
+
 static enum status_code modes_check(const struct workload *workload, struct status *error)
 {
-    for (enum case_field field = FIELD_MODE; field < FIELD_COUNT; field++) {
-        const struct case_field_row *row = case_field_row(field);
-        bool is_wrong = row->refusal != NULL && (row->modes >> workload->mode & 1U) == 0;
-        if (!is_wrong || workload_field_is_usual(workload, field)) {
-            continue;
-        }
-        struct text subject = {0}, modes = {0};
-        const char *word = case_field_word(field, workload_field_value(workload, field));
-        case_field_spell(row->subject != NULL ? row->subject : workload_key_words(error, field).text, word, &subject);
-        modes_append(row->modes, error, &modes);
-        enum status_code code = status_set(error, STATUS_INVALID, "%s: mode %s %s %s", text_string(&subject),
-                                           mode_name(workload->mode), row->refusal, text_string(&modes));
-        text_release(&subject);
-        text_release(&modes);
-        return code;
+    enum status_code code = STATUS_OK;
+    for (enum case_field field = FIELD_MODE; field < FIELD_COUNT && code == STATUS_OK; field++) {
+        code = workload_field_check(workload, field, error);
     }
-    return STATUS_OK;
+    return code;
 }
 
 static enum status_code cache_check(const struct workload *workload, struct status *error)

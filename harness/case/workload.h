@@ -84,6 +84,9 @@ bool workload_is_packed(const struct workload *workload);
 /* Whether the loss is taken of some tokens at a time. */
 bool workload_loss_is_chunked(const struct workload *workload);
 
+/* Whether the mode has such a field, where another value than the usual one is said. STATUS_INVALID says which have. */
+enum status_code workload_field_check(const struct workload *workload, enum case_field field, struct status *error);
+
 /* Whether the fields fit together (an optimizer only when training, ...). STATUS_INVALID with the reason. */
 enum status_code workload_check(const struct workload *workload, struct status *error);
 

@@ -183,14 +183,22 @@ static bool axis_is_no(const struct block *block, enum case_field field)
     return is_no;
 }
 
-static enum status_code axis_unused(struct expansion *expansion, const struct axis *axis, enum case_field field)
+/* An axis that said nothing: the mode has none, if there is one mode, or else what would help. */
+static enum status_code axis_unused(struct expansion *expansion, const struct block *block, enum case_field field)
 {
+    const struct field_values *modes = &block->axes[FIELD_MODE].values, *values = &block->axes[field].values;
+    struct workload workload = workload_default((enum mode)modes->items[0].number);
+    workload_put(&workload, field, &values->items[0]);
+    enum status_code code = modes->count == 1 ? workload_field_check(&workload, field, expansion->error) : STATUS_OK;
+    if (code != STATUS_OK) {
+        return node_place(expansion->tree, block->axes[field].key, code, expansion->error);
+    }
     struct text remedy = {0};
     workload_remedy_append(expansion->error, field, &remedy);
-    enum status_code code = node_fail(
-        expansion->tree, axis->key, expansion->error, "%s says nothing about any combination of this case%s%s",
-        case_field_key(field), remedy.length > 0 ? "; remove it, or " : " (its mode or model has none); remove it",
-        text_string(&remedy));
+    code = node_fail(
+        expansion->tree, block->axes[field].key, expansion->error,
+        "%s says nothing about any combination of this case%s%s", workload_key_words(expansion->error, field).text,
+        remedy.length > 0 ? "; remove it, or " : " (its mode or model has none); remove it", text_string(&remedy));
     text_release(&remedy);
     return code;
 }
@@ -204,7 +212,7 @@ enum status_code block_expand(struct expansion *expansion, struct block *block)
     } while (code == STATUS_OK && index_next(block, index));
     for (enum case_field field = 0; code == STATUS_OK && field < FIELD_COUNT; field++) {
         if (block->axes[field].own && !block->axes[field].used && !axis_is_no(block, field)) {
-            code = axis_unused(expansion, &block->axes[field], field);
+            code = axis_unused(expansion, block, field);
         }
     }
     return code;

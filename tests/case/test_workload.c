@@ -264,7 +264,8 @@ static void test_check_of_quantised_caches(void **state)
     (void)state;
     workload.cache_dtype = CACHE_DTYPE_FP8;
     assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
-    assert_string_equal(error.text, "cache_dtype: mode infer does not generate; leave it out, or write mode generate");
+    assert_string_equal(error.text,
+                        "cache_dtype fp8: mode infer does not generate; leave it out, or write mode generate");
     workload = workload_default(MODE_GENERATE);
     workload.cache_dtype = CACHE_DTYPE_INT4;
     assert_int_equal(workload_check(&workload, &error), STATUS_OK);

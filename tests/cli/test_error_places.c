@@ -137,6 +137,11 @@ static const struct {
      "for 2.11",
      "release: '1.13' of torch is before the releases that are known; write one from 2.1 to 2.11, or leave it out "
      "for 2.11"},
+    {{"--mode", "infer", "--loss", "fused"},
+     "mode: infer\n    loss: fused\n",
+     "6:5",
+     "--loss fused: mode infer has no loss; leave it out, or write --mode train",
+     "loss fused: mode infer has no loss; leave it out, or write mode train"},
     /* the argument of PyTorch's function, and of the Trainer */
     {{"--mode", "train", "--clip-grad", "1.0"},
      "mode: train\n    clip_grad: 1.0\n",

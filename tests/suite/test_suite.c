@@ -247,7 +247,7 @@ static const struct refusal REFUSALS[] = {
     {CASE("expect: {allocated_bytes_peak: 9999999TiB}"),
      "s.yaml:4:68: allocated_bytes_peak: '9999999TiB' does not fit 63 bits; the largest size is 8388607TiB"},
     {SUITE_HEAD "cases:\n  - {model: tiny-bert, mode: load, optimizer: adam-fused}\n",
-     "s.yaml:4:36: optimizer says nothing about any combination of this case (its mode or model has none); remove it"},
+     "s.yaml:4:36: optimizer adam-fused: mode load does not train; leave the optimizer out, or write mode train"},
     {SUITE_HEAD "cases:\n  - {model: tiny-resnet, mode: infer, seq: 5}\n",
      "s.yaml:4:39: seq says nothing about any combination of this case (its mode or model has none); remove it"},
     {CASE("exclude: [{batch: 2}]"), "s.yaml:4:47: this exclude drops no combination; correct it or remove it"},

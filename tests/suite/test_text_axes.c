@@ -77,7 +77,7 @@ static void mistakes_have_a_place_and_a_remedy(void **state)
         {"cases:\n  - {model: tiny-gpt2, mode: infer, find_batch: third}\n",
          "s.yaml:4:49: find_batch: 'third' is not known; write one of: none, halve, 0.9, bisect"},
         {"cases:\n  - {model: tiny-gpt2, mode: load, find_batch: halve}\n",
-         "s.yaml:4:36: find_batch says nothing about any combination of this case"},
+         "s.yaml:4:36: find_batch halve: mode load has no batch; leave it out, or write mode infer, generate or train"},
         {"cases:\n  - {model: tiny-gpt2, mode: infer, find_batch: halve, place: cpu-offload}\n",
          "s.yaml:4:5: find_batch: batches are looked for on one device; leave place out, or find_batch"},
         {"cases:\n  - {model: tiny-gpt2, mode: infer, place: [cpu-offload, cpu-offload]}\n",
