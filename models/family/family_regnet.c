@@ -15,6 +15,7 @@
 #include "models/config/config_part.h"
 #include "models/forward/forward.h"
 #include "models/forward/module_visit.h"
+#include "models/forward/stage_walk.h"
 #include "models/skeleton/skeleton_builder.h"
 
 enum { STAGES = 4, QUANTUM = 8, PATH_BYTES = 96 };
@@ -349,19 +350,13 @@ static struct value *squeeze(const struct forward *f, const char *block, struct 
     return scaled;
 }
 
-struct block_context {
-    const struct forward *forward;
-    int stage;
-    int64_t index;
-};
-
 static struct value *regnet_block(struct tape *tape, const void *context_bytes, struct value *input)
 {
-    const struct block_context *context = context_bytes;
+    const struct stage_block *context = context_bytes;
     const struct forward *f = context->forward;
     int64_t stride = context->index == 0 ? 2 : 1, groups = groups_of(f->config, f->config->widths[context->stage]);
-    char block[PATH_BYTES / 2], path[PATH_BYTES];
-    snprintf(block, sizeof block, "s%d.b%" PRId64, context->stage + 1, context->index + 1);
+    const char *block = context->path;
+    char path[PATH_BYTES];
     int frame = tape_frame_open(tape);
     snprintf(path, sizeof path, "%s.conv1", block);
     struct value *x = unit(f, path, input, (struct convolution_form){1, 0, 1}, true);
@@ -386,27 +381,8 @@ static struct value *regnet_block(struct tape *tape, const void *context_bytes, 
     return tape_frame_close(tape, frame, forward_activation_module(f, path, x));
 }
 
-/* A stage: "s1" to "s4". input keeps its name. */
-static struct value *stage_run(const struct forward *f, int stage, struct value *input)
-{
-    struct tape *tape = f->tape;
-    char path[PATH_BYTES];
-    snprintf(path, sizeof path, "s%d", stage + 1);
-    struct module_visit visit = module_enter(f, path);
-    struct value *x = module_argument(f, visit, input);
-    for (int64_t index = 0; index < f->config->depths[stage]; index++) {
-        struct block_context context = {.forward = f, .stage = stage, .index = index};
-        snprintf(path, sizeof path, "s%d.b%" PRId64, stage + 1, index + 1);
-        const char *outside = tape_module_open(tape, path);
-        struct value *next = forward_block(f, regnet_block, path, &context, sizeof context, NULL, 0, x);
-        tape_module_close(tape, outside);
-        if (index > 0) {
-            tape_drop(tape, x);
-        }
-        x = next;
-    }
-    return module_leave(f, visit, x);
-}
+/* Their Sequentials are "s1" to "s4". */
+static const struct stage_names stages = {.stage = "s", .block = "b", .first_block = 1};
 
 /* ClassifierHead. */
 static struct value *classify(const struct forward *f, struct value *features)
@@ -427,7 +403,7 @@ static struct value *regnet_forward(const struct forward *f)
     int frame = tape_frame_open(tape);
     struct value *x = unit(f, "stem", f->images, (struct convolution_form){2, 1, 1}, true);
     for (int stage = 0; stage < STAGES; stage++) {
-        value_rebind(tape, &x, stage_run(f, stage, x));
+        value_rebind(tape, &x, stage_run(f, &stages, stage, regnet_block, x));
     }
     value_rebind(tape, &x, classify(f, x));
     if (f->labels == NULL) {

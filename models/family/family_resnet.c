@@ -15,6 +15,7 @@
 #include "models/config/config_part.h"
 #include "models/forward/forward.h"
 #include "models/forward/module_visit.h"
+#include "models/forward/stage_walk.h"
 #include "models/skeleton/skeleton_builder.h"
 
 /* -- the configuration */
@@ -183,10 +184,7 @@ static void resnet_skeleton(struct skeleton_builder *builder, enum head head)
 
 /* -- the forward pass */
 
-struct block_context {
-    const struct forward *forward;
-    int stage, index;
-};
+enum { PATH_BYTES = STAGE_PATH_BYTES + 32 };
 
 static struct value *convolution(const struct forward *f, const char *path, struct value *a, int64_t stride,
                                  int64_t padding)
@@ -196,42 +194,42 @@ static struct value *convolution(const struct forward *f, const char *path, stru
 
 /* out = convN(a), out = bnN(out) of a block; the ReLU follows in place where it is asked for. What *out named goes as
  * soon as the convolution is there. */
-static void unit(const struct block_context *context, int number, struct value *a, struct value **out, int64_t stride,
+static void unit(const struct stage_block *context, int number, struct value *a, struct value **out, int64_t stride,
                  int64_t padding, bool activate)
 {
     const struct forward *f = context->forward;
-    char path[64];
-    snprintf(path, sizeof path, "layer%d.%d.conv%d", context->stage + 1, context->index, number);
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s.conv%d", context->path, number);
     value_rebind(f->tape, out, convolution(f, path, a, stride, padding));
-    snprintf(path, sizeof path, "layer%d.%d.bn%d", context->stage + 1, context->index, number);
+    snprintf(path, sizeof path, "%s.bn%d", context->path, number);
     value_rebind(f->tape, out, forward_batchnorm(f, path, *out));
     if (activate) {
-        snprintf(path, sizeof path, "layer%d.%d.act%d", context->stage + 1, context->index, number);
+        snprintf(path, sizeof path, "%s.act%d", context->path, number);
         *out = forward_relu_in_place(f, path, *out);
     }
 }
 
-static struct value *shortcut(const struct block_context *context, struct value *input, int64_t stride)
+static struct value *shortcut(const struct stage_block *context, struct value *input, int64_t stride)
 {
     const struct forward *f = context->forward;
-    char path[64];
-    snprintf(path, sizeof path, "layer%d.%d.downsample.0.weight", context->stage + 1, context->index);
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s.downsample.0.weight", context->path);
     if (skeleton_find(f->skeleton, path) < 0) {
         return NULL;
     }
-    snprintf(path, sizeof path, "layer%d.%d.downsample", context->stage + 1, context->index);
+    snprintf(path, sizeof path, "%s.downsample", context->path);
     struct module_visit visit = module_enter(f, path);
     input = module_argument(f, visit, input);
-    snprintf(path, sizeof path, "layer%d.%d.downsample.0", context->stage + 1, context->index);
+    snprintf(path, sizeof path, "%s.downsample.0", context->path);
     int frame = tape_frame_open(f->tape);
     struct value *out = convolution(f, path, input, stride, 0);
-    snprintf(path, sizeof path, "layer%d.%d.downsample.1", context->stage + 1, context->index);
+    snprintf(path, sizeof path, "%s.downsample.1", context->path);
     return module_leave(f, visit, tape_frame_close(f->tape, frame, forward_batchnorm(f, path, out)));
 }
 
 static struct value *resnet_block(struct tape *tape, const void *context_bytes, struct value *input)
 {
-    const struct block_context *context = context_bytes;
+    const struct stage_block *context = context_bytes;
     int64_t stride = context->stage > 0 && context->index == 0 ? 2 : 1;
     int frame = tape_frame_open(tape);
     struct value *out = NULL;
@@ -245,9 +243,8 @@ static struct value *resnet_block(struct tape *tape, const void *context_bytes, 
     }
     struct value *identity = shortcut(context, input, stride);
     value_rebind(tape, &out, tape_add_(tape, out, identity != NULL ? identity : input));
-    char path[64];
-    snprintf(path, sizeof path, "layer%d.%d.act%d", context->stage + 1, context->index,
-             context->forward->config->bottleneck ? 3 : 2);
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s.act%d", context->path, context->forward->config->bottleneck ? 3 : 2);
     out = forward_relu_in_place(context->forward, path, out);
     return tape_frame_close(tape, frame, out);
 }
@@ -263,27 +260,8 @@ static struct value *stem(const struct forward *f)
     return x;
 }
 
-/* A stage: "layer1" to "layer4", a Sequential of blocks. input keeps its name. */
-static struct value *stage_run(const struct forward *f, int stage, struct value *input)
-{
-    struct tape *tape = f->tape;
-    char path[32];
-    snprintf(path, sizeof path, "layer%d", stage + 1);
-    struct module_visit visit = module_enter(f, path);
-    struct value *x = module_argument(f, visit, input);
-    for (int index = 0; index < (int)f->config->depths[stage]; index++) {
-        struct block_context context = {.forward = f, .stage = stage, .index = index};
-        snprintf(path, sizeof path, "layer%d.%d", stage + 1, index);
-        const char *outside = tape_module_open(tape, path);
-        struct value *next = forward_block(f, resnet_block, path, &context, sizeof context, NULL, 0, x);
-        tape_module_close(tape, outside);
-        if (index > 0) {
-            tape_drop(tape, x);
-        }
-        x = next;
-    }
-    return module_leave(f, visit, x);
-}
+/* Their Sequentials are "layer1" to "layer4". */
+static const struct stage_names stages = {.stage = "layer", .block = ""};
 
 static struct value *resnet_forward(const struct forward *f)
 {
@@ -291,7 +269,7 @@ static struct value *resnet_forward(const struct forward *f)
     int frame = tape_frame_open(tape);
     struct value *x = stem(f);
     for (int stage = 0; stage < 4; stage++) {
-        value_rebind(tape, &x, stage_run(f, stage, x));
+        value_rebind(tape, &x, stage_run(f, &stages, stage, resnet_block, x));
     }
     value_rebind(tape, &x, forward_global_pool(f, "global_pool", x));
     value_rebind(tape, &x, forward_linear(f, "fc", x));
