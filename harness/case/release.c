@@ -71,6 +71,8 @@ static const struct release_change changes[] = {
     TRANSFORMERS(CACHE_KEPT, 0, 4052, "gpt2", "models/&.py, GPT2Attention.forward: torch.cat of layer_past"),
     TRANSFORMERS(CACHE_TAKES_STATES, 0, 4056, NULL,
                  "cache_utils.py, DynamicCache.update: self.key_cache.append(key_states)"),
+    TRANSFORMERS(CACHE_WITHOUT_WINDOWS, 0, 4056, "mistral mixtral qwen2 qwen2_moe qwen3 qwen3_moe phi3",
+                 "cache_utils.py, DynamicCache.update: no DynamicSlidingWindowLayer"),
     TRANSFORMERS(ROTARY_INDEXED, 0, 4038, "llama", "models/&.py, apply_rotary_pos_emb: cos[position_ids]"),
     TRANSFORMERS(ROTARY_INDEXED, 0, 4042, "mistral", "models/&.py, apply_rotary_pos_emb: cos[position_ids]"),
     TRANSFORMERS(ROTARY_INDEXED, 0, 4045, "qwen2", "models/&.py, apply_rotary_pos_emb: cos[position_ids]"),
@@ -110,6 +112,10 @@ static const struct release_change changes[] = {
     TORCH(EMBEDDING_PARTS_SUMMED, 0, 2011,
           "aten/src/ATen/native/cuda/EmbeddingBackwardKernel.cu: no compute_grad_weight_atomic_accumulate, which pull "
           "request 170589 brings"),
+    TORCH(
+        MEAN_KEEPS_INPUT, 0, 2002,
+        "tools/autograd/derivatives.yaml, mean.dim: self.sym_numel(), for which 2.1 saves self (MeanBackward1 of 2.1.2 "
+        "has _saved_self, that of 2.2.2 has not)"),
     BITSANDBYTES(INPUTS_KEPT, 43,
                  "bitsandbytes/autograd/_functions.py, MatMul4Bit: ctx.tensors = (A, B); 0.43.0 and 0.43.1 too, pull "
                  "request 1270 ends it in 0.43.2"),

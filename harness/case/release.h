@@ -28,6 +28,7 @@ enum release_library { LIBRARY_TRANSFORMERS, LIBRARY_TORCH, LIBRARY_BITSANDBYTES
     X(OUTPUTS_KEPT, "generate() keeps the outputs of a pass until the next one has returned")                          \
     X(CACHE_KEPT, "a pass makes new keys and values of all layers before the old ones are given back")                 \
     X(CACHE_TAKES_STATES, "a dynamic cache takes the keys and values of its first pass themselves, not copies")        \
+    X(CACHE_WITHOUT_WINDOWS, "a dynamic cache keeps the keys and values of all tokens, of layers with a window too")   \
     X(SCORES_VIEW, "generate() takes the scores of a token as a view of the logits, without a copy")                   \
     X(LOGITS_CLONED, "generate() copies the logits of all rows before it takes the last one")                          \
     X(SCORES_IN_DTYPE, "generate() copies the scores of a token in the dtype of the logits")                           \
@@ -44,6 +45,7 @@ enum release_library { LIBRARY_TRANSFORMERS, LIBRARY_TORCH, LIBRARY_BITSANDBYTES
     X(PACKED_PARTS, "AWQ's gemm layer sums eight parts however many rows there are, and never dequantises a weight")   \
     X(CUDNN_ATTENTION_LAST, "fused attention does not ask cuDNN first on the GPUs where later releases do")            \
     X(EMBEDDING_PARTS_SUMMED, "the gradient of a lookup of few rows sums its parts, and does not add them at once")    \
+    X(MEAN_KEEPS_INPUT, "a mean along dimensions keeps what it summed for the backward pass: the squares of RMSNorm")  \
     X(INPUTS_KEPT, "a layer with 4-bit weights keeps its input for the backward pass")                                 \
     X(WEIGHTS_HALVED, "4-bit weights are dequantised in float16, and then cast to the dtype of the input")             \
     X(SCALE_MAP_SHARED, "all weights that are quantised twice share one map, and their scales are centred in place")   \

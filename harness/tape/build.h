@@ -64,9 +64,10 @@ void tape_training(struct tape *tape, bool training); /* dropout and batch stati
 /* Whether products, and whether convolutions to come may round float32 factors to TF32. */
 void tape_tf32(struct tape *tape, bool products, bool convolutions);
 /* What a release of PyTorch does otherwise than 2.11: cublasLt's workspace is taken and given back by each linear layer
- * with a bias; cuDNN's attention is never chosen; the gradient of a lookup sums its parts, however few its rows are. */
+ * with a bias; cuDNN's attention is never chosen; the gradient of a lookup sums its parts, however few its rows are; a
+ * mean keeps what it summed. */
 struct torch_habits {
-    bool linear_workspace_passes, cudnn_attention_last, embedding_parts_summed;
+    bool linear_workspace_passes, cudnn_attention_last, embedding_parts_summed, mean_keeps_input;
 };
 void tape_torch(struct tape *tape, struct torch_habits habits);
 /* What a release of bitsandbytes does otherwise than 0.50, of 4-bit weights: a layer keeps its input for the backward

@@ -37,6 +37,9 @@ static struct value *mean_record(struct tape *tape, struct value *a, struct valu
     struct node *node = node_new(tape, mean_backward, 1, &a, mean);
     if (node != NULL) {
         node->attributes.f[0] = (double)value_count(mean) / (double)value_count(a);
+        if (tape->torch.mean_keeps_input) {
+            node_save(tape, node, 0, a);
+        }
     }
     return mean;
 }

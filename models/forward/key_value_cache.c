@@ -205,7 +205,7 @@ void cache_update(struct key_value_cache *cache, int64_t layer, struct value **k
         static_update(cache, kept, *keys, *values);
         *keys = kept->keys;
         *values = kept->values;
-    } else if (config_layer_slides(cache->config, layer)) {
+    } else if (config_layer_slides(cache->config, layer) && !cache->has_no_windows) {
         sliding_update(cache, kept, keys, values);
     } else {
         dynamic_update(cache, kept, keys, values);
@@ -225,7 +225,8 @@ void cache_pass(struct key_value_cache *cache, int64_t tokens)
 int64_t cache_window_kept(const struct key_value_cache *cache)
 {
     int64_t window = cache->config->sliding_window;
-    return cache->kind == CACHE_DYNAMIC && window > 0 && cache->length >= window ? window - 1 : cache->length;
+    bool is_cut = cache->kind == CACHE_DYNAMIC && !cache->has_no_windows && window > 0 && cache->length >= window;
+    return is_cut ? window - 1 : cache->length;
 }
 
 /* index_select over the rows */

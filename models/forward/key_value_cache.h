@@ -23,8 +23,9 @@ struct key_value_cache {
     enum cache kind;
     enum cache_dtype dtype; /* automatic after cache_open */
     const struct config *config;
-    bool keeps_old;    /* dynamic: what a pass has replaced stays until cache_spent_drop (RELEASE_CACHE_KEPT) */
-    bool takes_states; /* dynamic: the first states are kept themselves (RELEASE_CACHE_TAKES_STATES) */
+    bool keeps_old;      /* dynamic: what a pass has replaced stays until cache_spent_drop (RELEASE_CACHE_KEPT) */
+    bool takes_states;   /* dynamic: the first states are kept themselves (RELEASE_CACHE_TAKES_STATES) */
+    bool has_no_windows; /* dynamic: layers with a window keep all tokens (RELEASE_CACHE_WITHOUT_WINDOWS) */
     int64_t layers;
     int64_t length;   /* tokens seen before the pass that runs */
     int64_t capacity; /* static: tokens there is room for */

@@ -430,6 +430,7 @@ struct value *generate_build(const struct forward *forward)
     generation.cache = cache_open(tape, forward->config, workload->cache, fed);
     generation.cache.dtype = workload->cache_dtype;
     generation.cache.takes_states = forward_has(forward, RELEASE_CACHE_TAKES_STATES);
+    generation.cache.has_no_windows = forward_has(forward, RELEASE_CACHE_WITHOUT_WINDOWS);
     generation.cache.keeps_old = forward_has(forward, RELEASE_CACHE_KEPT);
     generation.forward.cache = &generation.cache;
     struct key_value_cache crossed = cache_open(tape, forward->config, workload->cache, workload->seq);

@@ -24,6 +24,7 @@ static void cache_begin(struct forward *forward, struct model_output *output)
     output->cache = cache_open(forward->tape, forward->config, CACHE_DYNAMIC, forward->workload->seq);
     output->crossed = cache_open(forward->tape, forward->config, CACHE_DYNAMIC, forward->workload->seq);
     output->cache.takes_states = forward_has(forward, RELEASE_CACHE_TAKES_STATES);
+    output->cache.has_no_windows = forward_has(forward, RELEASE_CACHE_WITHOUT_WINDOWS);
     forward->cache = &output->cache;
     forward->cross_cache = &output->crossed;
 }

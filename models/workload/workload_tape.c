@@ -356,7 +356,8 @@ enum status_code build_open(struct build *build, struct tape *tape, struct statu
     tape_torch(tape, (struct torch_habits){
                          .linear_workspace_passes = release_has(workload, model_type, RELEASE_LINEAR_WORKSPACE_PASSING),
                          .cudnn_attention_last = release_has(workload, model_type, RELEASE_CUDNN_ATTENTION_LAST),
-                         .embedding_parts_summed = release_has(workload, model_type, RELEASE_EMBEDDING_PARTS_SUMMED)});
+                         .embedding_parts_summed = release_has(workload, model_type, RELEASE_EMBEDDING_PARTS_SUMMED),
+                         .mean_keeps_input = release_has(workload, model_type, RELEASE_MEAN_KEEPS_INPUT)});
     tape_bitsandbytes(tape, bitsandbytes_habits_of(workload, model_type));
     tape_tf32(tape, workload->tf32, workload->tf32 || workload->tf32_convolutions);
     return STATUS_OK;

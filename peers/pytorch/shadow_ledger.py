@@ -10,6 +10,7 @@ import contextlib
 import weakref
 
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
@@ -36,9 +37,41 @@ def absent_on_device(func, args, out):
     return []
 
 
+class LastReference(TorchDispatchMode):
+    """Reads how often a gradient's storage is held that only autograd's input buffer holds."""
+    count = None
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func is torch.ops.aten.add.Tensor and torch._C._current_graph_task_id() != -1:
+            self.count = torch._C._storage_Use_Count(args[0].untyped_storage()._cdata)
+        out = func(*args, **(kwargs or {}))
+        if isinstance(out, torch.Tensor):
+            out.untyped_storage()  # as the ledger does
+        return out
+
+
+def last_storage_reference():
+    leaf = torch.empty(1, device="meta", requires_grad=True)
+    with LastReference() as mode:
+        value = leaf.clone()
+        (value.exp() + value.sin()).backward()
+    return mode.count
+
+
 # What Tensor._use_count reports inside a dispatch mode for a tensor that only autograd's input buffer holds, and what
-# its storage reports: the calling convention and the Python wrapper add the rest. shadow_check.py proves both.
-LAST_TENSOR_REFERENCE, LAST_STORAGE_REFERENCE = 4, 2
+# its storage reports: the calling convention adds the rest, and from some release on the Python wrapper (2 in 2.11, 1 in
+# 2.6). shadow_check.py proves both.
+LAST_TENSOR_REFERENCE, LAST_STORAGE_REFERENCE = 4, last_storage_reference()
+
+
+def storages_have_one_object():
+    """Whether a storage keeps its Python object, whose death is then the storage's; torch 2.1 makes one for each question."""
+    tensor = torch.empty(1, device="meta")
+    reference = weakref.ref(tensor.untyped_storage())
+    return reference() is not None
+
+
+DEATHS_ARE_TOLD = storages_have_one_object()
 
 
 # As releases have named it.
@@ -100,19 +133,38 @@ class StorageLedger(TorchDispatchMode):
         self.device_type = device_type
         self.events = [] if keep_events else None
         self.recorded = None
-        self.live_bytes = 0
+        self._live_bytes = 0
         self.peak_bytes = 0
         self.peak_operator = None
         self.operators = set()  # names of everything that was called
         self._live = {}  # address of the StorageImpl: (id, bytes)
         self._count = 0
+        self._watched = {}  # address: [(weak reference, what its death calls)], where nobody tells of it
         self.not_on_device = set()  # addresses of storages that a GPU would not hold
         self.inside = lambda func: None  # the Python that an operator runs, where it is to be seen inside
+
+    @property
+    def live_bytes(self):
+        self._look()
+        return self._live_bytes
+
+    def _watch(self, storage, call):
+        """Calls call(address) when the storage has died: at once, or before anything else is taken or read."""
+        if DEATHS_ARE_TOLD:
+            weakref.finalize(storage, call, storage._cdata).atexit = False
+        else:
+            self._watched.setdefault(storage._cdata, []).append((StorageWeakRef(storage), call))
+
+    def _look(self):
+        """What has died since the last look. A reference holds the address, so that no other storage has it meanwhile."""
+        for address in [address for address, watches in self._watched.items() if watches[0][0].expired()]:
+            for _, call in self._watched.pop(address):
+                call(address)
 
     def _hide(self, tensor):
         storage = tensor.untyped_storage()
         self.not_on_device.add(storage._cdata)
-        weakref.finalize(storage, self.not_on_device.discard, storage._cdata).atexit = False
+        self._watch(storage, self.not_on_device.discard)
 
     def adopt(self, tensor, name):
         """Count a storage that exists already (parameters, buffers, inputs) under a name."""
@@ -123,9 +175,11 @@ class StorageLedger(TorchDispatchMode):
 
     def stop_events(self):
         """Keep the events so far and record no more."""
+        self._look()
         self.events, self.recorded = None, self.events
 
     def mark(self, stage):
+        self._look()
         if self.events is not None:
             self.events.append(["stage", stage])
 
@@ -140,16 +194,16 @@ class StorageLedger(TorchDispatchMode):
         self._count += 1
         number = self._count
         self._live[address] = (number, size)
-        self.live_bytes += size
-        if self.live_bytes > self.peak_bytes:
-            self.peak_bytes, self.peak_operator = self.live_bytes, name
+        self._live_bytes += size
+        if self._live_bytes > self.peak_bytes:
+            self.peak_bytes, self.peak_operator = self._live_bytes, name
         if self.events is not None:
             self.events.append(["alloc", number, size, name])
-        weakref.finalize(storage, self._gone, address).atexit = False
+        self._watch(storage, self._gone)
 
     def _gone(self, address):
         number, size = self._live.pop(address)
-        self.live_bytes -= size
+        self._live_bytes -= size
         if self.events is not None:
             self.events.append(["free", number])
 
@@ -171,6 +225,7 @@ class StorageLedger(TorchDispatchMode):
         return out
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self._look()
         if func is GROUPED_PRODUCT and args[0].is_meta and args[0].dtype != torch.bfloat16:
             func, args, kwargs = grouped_product, args[:3], None
         if func in INTO_ZEROS and args[0].is_meta and torch._C._current_graph_task_id() != -1:

@@ -23,6 +23,11 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING, 
 from shadow_device import compute_capability_90
 from shadow_ledger import StorageLedger, exact_lifetimes
 
+try:
+    import torch.nested._internal.nested_tensor  # 2.3 imports it late, and it makes meta tensors
+except ImportError:
+    pass  # 2.1 has none
+
 CATALOGUE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "models", "catalogue")
 STEPS = 3  # the third is the one that is reported
 RELEASE = tuple(int(part) for part in transformers.__version__.split(".")[:2])
