@@ -1,7 +1,7 @@
 /* Writes the tape of a case, for trace_diff.py to hold against what PyTorch's allocator was asked for:
  *   tape_export IDENTITY_JSON TARGET
- * IDENTITY_JSON is the object `identity` of a line of truth.py or `assay plan --json`; TARGET is "sm_90". One JSON
- * array a line, in the order of the tape, the first word of which says what it is:
+ * IDENTITY_JSON is the object `identity` of a line of truth.py or `assay plan --json`, or a line of programs.py; TARGET
+ * is "sm_90". One JSON array a line, in the order of the tape, the first word of which says what it is:
  *   ["alloc", storage, bytes, label, module], ["free", storage], ["run", opcode], ["stage", name].
  * Storages of 0 bytes are left out: no allocator hears of them. Not a test: it knows nothing of what is right. */
 #include <inttypes.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "harness/kernels/operation.h"
+#include "tests/models/program_lines.h"
 #include "tests/models/shadow_lines.h"
 #include "tests/support/modelled.h"
 
@@ -28,6 +29,17 @@ static void event_print(const struct tape_view *tape, struct event event)
     }
 }
 
+/* A line of a program says its case in the words of torch. */
+static enum status_code workload_read(const struct json *identity, struct workload *workload, struct status *error)
+{
+    if (json_get(identity, "program") == NULL || json_get(identity, "turn") == NULL) {
+        return shadow_workload_read(identity, workload, error);
+    }
+    *workload = program_line_workload(identity);
+    workload->tf32_convolutions = workload->seq == 0 && workload->precision == PRECISION_FLOAT32;
+    return STATUS_OK;
+}
+
 int main(int count, char **words)
 {
     struct status error = {0};
@@ -39,8 +51,8 @@ int main(int count, char **words)
         return 2;
     }
     enum status_code code = json_parse_text("IDENTITY_JSON", words[1], strlen(words[1]), &identity, &error);
-    code = code == STATUS_OK ? shadow_workload_read(identity, &workload, &error) : code;
-    code = code == STATUS_OK ? modelled_open(&modelled, shadow_text(identity, "model"), &workload, words[2], &error)
+    code = code == STATUS_OK ? workload_read(identity, &workload, &error) : code;
+    code = code == STATUS_OK ? modelled_open(&modelled, shadow_model(identity), &workload, words[2], &error)
                              : code;
     if (code == STATUS_OK) {
         struct tape_view tape = tape_view(modelled.tape);

@@ -3,7 +3,7 @@
 
     python3 peers/pytorch/trace_diff.py TRACE... [--lines FILE...] [--hunks 10] [--passes N] [--around 3] [--ops] [--strict]
 
-TRACE is a file of `truth.py --traces`; the case's identity is looked up in the lines (default: *.jsonl in the folder above the
+TRACE is a file of `truth.py --traces` or `programs.py --traces`; the case's identity is looked up in the lines (default: *.jsonl in the folder above the
 trace's). Both are lists of sizes taken and given back; they are aligned so that as few events as possible are left over,
 and each run of leftovers is printed with the events around it, with our tensors' names: `theirs` is what only PyTorch
 did, `ours` what only the tape did. Runs that repeat (one for each layer) are printed once, with their number. What is
@@ -24,7 +24,7 @@ import sys
 import tempfile
 
 LEFT_MAXIMUM = 2000
-SOURCES = ("peers/pytorch/tape_export.c", "tests/models/shadow_lines.c", "tests/support/modelled.c")
+SOURCES = ("peers/pytorch/tape_export.c", "tests/models/program_lines.c", "tests/models/shadow_lines.c", "tests/support/modelled.c")
 
 
 def export_program(folder):
@@ -64,8 +64,8 @@ def tape_events(program, identity, target):
 
 
 def trace_events(document):
-    """Events in order, and where the peaks were reset: each such place begins a stage."""
-    events, sizes, taken, resets = [], {}, {}, []
+    """Events in order; where the peaks were reset, which begins a stage; and where each stage ended: (place, name)."""
+    events, sizes, taken, resets, ends = [], {}, {}, [], []
     for number, row in enumerate(document["events"]):
         if row[0] == "malloc":
             sizes[row[1]], taken[row[1]] = row[2], Event(row[2], "", number)
@@ -74,7 +74,9 @@ def trace_events(document):
             events.append(Event(-sizes[row[1]], "", number, taken[row[1]]))
         elif row[0] == "reset_peaks":
             resets.append(len(events))
-    return events, resets
+        elif row[0] == "counters":
+            ends.append((len(events), row[1]["stage"]))
+    return events, resets, ends
 
 
 def align(a, b):
@@ -197,9 +199,21 @@ def cut(events, resets, count):
     return events[:resets[count]] if 0 <= count < len(resets) else events
 
 
+def program_cut(events, resets, ends, count):
+    """Of a program: up to the end of so many steps; of inference, up to the end of so many passes, of which only the first
+    one's end is told."""
+    steps = [place for place, stage in ends if stage == "step"]
+    if steps:
+        return events[:steps[min(count, len(steps)) - 1]]
+    first = next(place for place, stage in ends if stage == "forward_first")
+    return events[:[place for place in resets if place > first][count - 1]]
+
+
 def as_run(row):
     """The identity, with what the loop did that measured the line: a line that says nothing of it is of a loop that neither
-    scaled its loss nor divided it (truth_plan.py)."""
+    scaled its loss nor divided it (truth_plan.py). A line of a program is its own identity."""
+    if "program" in row:
+        return {name: value for name, value in row.items() if name != "stages"}
     habits = {"grad_scaler": "none", "accumulated_loss": "whole"} if row["identity"]["mode"] == "train" else {}
     habits.update({name: row[name] for name in habits if name in row})
     return {**row["identity"], **habits}
@@ -223,10 +237,13 @@ def trace_compare(path, program, options):
     files = options.lines or sorted(glob.glob(os.path.join(os.path.dirname(path) or ".", "..", "*.jsonl")))
     identity = identity_of(case_id, files)
     ours, stages = tape_events(program, identity, options.target)
-    theirs, resets = trace_events(document)
+    theirs, resets, ends = trace_events(document)
     stages_of_pass = 1 if identity["mode"] == "infer" else 2 * int(identity.get("accumulate") or 1) + 1
     passes = options.passes or (2 if identity["mode"] == "infer" else 3)
-    theirs = cut(theirs, resets, passes * stages_of_pass)
+    if "program" in identity:
+        theirs = program_cut(theirs, resets, ends, passes)
+    else:
+        theirs = cut(theirs, resets, passes * stages_of_pass)
     for side in (theirs, ours):  # the loop lets go of the last output or of gradients; the tape ends with them
         while side and side[-1].key < 0:
             side.pop()

@@ -34,6 +34,8 @@ static void histories_are_those_of_the_tape(void **state)
     command_needed("cc");
     glob_t found = {0};
     assert_int_equal(glob("results/reference/*/pytorch-*/trace_differences.txt", 0, NULL, &found), 0);
+    assert_int_equal(glob("results/reference/*/pytorch-*/programs/trace_differences.txt", GLOB_APPEND, NULL, &found),
+                     0);
     for (size_t i = 0; i < found.gl_pathc; i++) {
         char command[512];
         const char *path = found.gl_pathv[i];
