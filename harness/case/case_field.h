@@ -138,6 +138,9 @@
     X(HEAD_BARE, "bare")                                                                                               \
     X(HEAD_LM, "lm")
 
+/* Optimizer states are there in the second step, and the third shows what stays; every step is on the tape. */
+enum { TRAINING_STEPS_USUAL = 3, TRAINING_STEPS_MAXIMUM = 64 };
+
 /* ---- the fields ----
  *
  * X(NAME, member, KIND, RECORD, usual, modes, condition, spelling,
@@ -251,6 +254,10 @@
       "accumulated-loss-%", HAS_OPTION, "accumulated-loss", "W",                                                       \
       "divided (default) by the number of micro-batches, or whole (train)",                                            \
       .refusal = "has no loss; leave it out, or write", .remedy = "write --accumulate 2 or more")                      \
+    /* Blocks divide segments elsewhere than in the step before: reserved bytes may grow in a later step. */           \
+    X(STEPS, steps, COUNT, UNUSUAL, TRAINING_STEPS_USUAL, IN_TRAIN, true, "steps%", HAS_OPTION, "steps", "N",          \
+      "steps of the optimizer (train; default: 3); later ones may add a segment", .lowest = 1,                         \
+      .refusal = "takes no optimizer step; leave it out, or write")                                                    \
     X(ZERO_GRAD, zero_grad, NAME, UNUSUAL, ZERO_GRAD_AFTER_STEP, IN_TRAIN, true, "zero-grad-%", HAS_OPTION,            \
       "zero-grad", "W", "after-step (default), before-forward, before-backward (train)", .usual_is_no = true,          \
       .refusal = "has no gradients; leave it out, or write")                                                           \

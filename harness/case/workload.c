@@ -324,6 +324,19 @@ static enum status_code hook_check(const struct workload *workload, struct statu
     return STATUS_OK;
 }
 
+static enum status_code steps_check(const struct workload *workload, struct status *error)
+{
+    if (workload->mode != MODE_TRAIN || workload->steps <= TRAINING_STEPS_MAXIMUM) {
+        return STATUS_OK;
+    }
+    return status_set(
+        error, STATUS_INVALID,
+        "%s: each step is told by itself, and %d are the most; no figure that we know has risen after the "
+        "fifth, so write %s",
+        workload_key_words(error, FIELD_STEPS).text, TRAINING_STEPS_MAXIMUM,
+        workload_value_words(error, FIELD_STEPS, "64").text);
+}
+
 /* A copy of a model is one of all its tensors, in the order of their modules. */
 static enum status_code average_check(const struct workload *workload, struct status *error)
 {
@@ -421,6 +434,7 @@ enum status_code workload_check(const struct workload *workload, struct status *
     }
     code = program_check(workload, error);
     code = code == STATUS_OK ? result_check(workload, error) : code;
+    code = code == STATUS_OK ? steps_check(workload, error) : code;
     code = code == STATUS_OK ? hook_check(workload, error) : code;
     code = code == STATUS_OK ? average_check(workload, error) : code;
     code = code == STATUS_OK ? carrying_check(workload, error) : code;

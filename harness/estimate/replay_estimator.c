@@ -143,7 +143,7 @@ static void readings_add(struct estimate *estimate, const struct constants *cons
 static enum status_code tape_make(const struct estimate_input *input, const struct target *target, struct tape **tape,
                                   struct status *error)
 {
-    struct training_plan plan = training_plan_default();
+    struct training_plan plan = training_plan_default(input->workload);
     plan.form = (struct tape_form){.repeats = true, .bare = true, .unplaced = true};
     return workload_tape_planned(input->config, input->skeleton, input->workload, target, &plan, tape, error);
 }

@@ -15,7 +15,7 @@
 #include "models/workload/workload_fit.h"
 #include "models/workload/workload_optimizer.h"
 
-enum { STEP_COUNT = 3, INFER_COUNT = 2, RECORDED_MICRO_BATCHES = 16 };
+enum { INFER_COUNT = 2, RECORDED_MICRO_BATCHES = 16 };
 
 /* The max_norm that nearly every program gives clip_grad_norm_; no size depends on it. */
 static const double clipped_norm = 1.0;
@@ -26,9 +26,9 @@ enum status_code workload_skeleton(const struct config *config, const struct wor
     return skeleton_build_for(config, workload, skeleton, error);
 }
 
-struct training_plan training_plan_default(void)
+struct training_plan training_plan_default(const struct workload *workload)
 {
-    return (struct training_plan){.step_count = STEP_COUNT, .learning_rate = 1e-4};
+    return (struct training_plan){.step_count = (int)workload->steps, .learning_rate = 1e-4};
 }
 
 /* -- inputs */
@@ -467,7 +467,7 @@ enum status_code workload_tape_placed(const struct config *config, const struct 
                                       const struct workload *workload, const struct target *target,
                                       const struct placement *placement, struct tape **tape, struct status *error)
 {
-    struct training_plan plan = training_plan_default();
+    struct training_plan plan = training_plan_default(workload);
     struct forward form = {.config = config,
                            .skeleton = skeleton,
                            .workload = workload,
@@ -481,7 +481,7 @@ enum status_code workload_tape(const struct config *config, const struct skeleto
                                const struct workload *workload, const struct target *target, struct tape **tape,
                                struct status *error)
 {
-    struct training_plan plan = training_plan_default();
+    struct training_plan plan = training_plan_default(workload);
     plan.form.repeats = workload->mode == MODE_TRAIN && workload->accumulate > RECORDED_MICRO_BATCHES;
     return workload_tape_planned(config, skeleton, workload, target, &plan, tape, error);
 }
@@ -490,7 +490,7 @@ enum status_code workload_tape_brief(const struct config *config, const struct s
                                      const struct workload *workload, const struct target *target, bool with_operations,
                                      struct tape **tape, struct status *error)
 {
-    struct training_plan plan = training_plan_default();
+    struct training_plan plan = training_plan_default(workload);
     plan.form = (struct tape_form){.repeats = true, .bare = !with_operations};
     return workload_tape_planned(config, skeleton, workload, target, &plan, tape, error);
 }

@@ -2,7 +2,7 @@
  *
  * Stages. load: every parameter and buffer, in the order of module.to(device), filled. infer: the forward pass twice,
  * so that the second shows the steady state. generate: the prompt once (stage forward), then every new token (stage
- * generate); see generate.h. train: three steps, each with its micro-batches (forward, backward), then the
+ * generate); see generate.h. train: its steps (three), each with its micro-batches (forward, backward), then the
  * optimizer; gradients are set to none after it. Where a stage occurs several times the last counts. */
 #ifndef ASSAY_WORKLOAD_WORKLOAD_TAPE_H
 #define ASSAY_WORKLOAD_WORKLOAD_TAPE_H
@@ -48,14 +48,15 @@ enum status_code workload_tape_placed(const struct config *config, const struct 
                                       const struct workload *workload, const struct target *target,
                                       const struct placement *placement, struct tape **tape, struct status *error);
 
-/* How training goes; the default, three steps, is what workload_tape takes. Tests of the mathematics take more. */
+/* How training goes; the default, the steps of the workload, is what workload_tape takes. Tests of the mathematics take
+ * more. */
 struct training_plan {
     int step_count;
     double learning_rate;
     struct tape_form form; /* what the tape leaves out */
 };
 
-struct training_plan training_plan_default(void);
+struct training_plan training_plan_default(const struct workload *workload);
 enum status_code workload_tape_planned(const struct config *config, const struct skeleton *skeleton,
                                        const struct workload *workload, const struct target *target,
                                        const struct training_plan *plan, struct tape **tape, struct status *error);

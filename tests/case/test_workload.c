@@ -122,6 +122,25 @@ static void test_wrong_fields(void **state)
     }
 }
 
+static void steps_are_told_one_by_one(void **state)
+{
+    (void)state;
+    struct status error = {0};
+    struct workload workload = workload_default(MODE_TRAIN);
+    assert_int_equal(workload.steps, 3);
+    workload.steps = TRAINING_STEPS_MAXIMUM;
+    assert_int_equal(workload_check(&workload, &error), STATUS_OK);
+    workload.steps++;
+    assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
+    assert_string_equal(error.text,
+                        "steps: each step is told by itself, and 64 are the most; no figure that we know has "
+                        "risen after the fifth, so write steps: 64");
+    workload = workload_default(MODE_INFER);
+    workload.steps = 5;
+    assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
+    assert_string_equal(error.text, "steps: mode infer takes no optimizer step; leave it out, or write mode train");
+}
+
 static void an_optimizer_in_backward_leaves_no_gradients(void **state)
 {
     (void)state;
@@ -324,6 +343,7 @@ int main(void)
         cmocka_unit_test(test_wrong_fields),
         cmocka_unit_test(test_check),
         cmocka_unit_test(a_copy_of_adapters_is_not_modelled),
+        cmocka_unit_test(steps_are_told_one_by_one),
         cmocka_unit_test(an_optimizer_in_backward_leaves_no_gradients),
         cmocka_unit_test(test_check_of_chunks_and_classes),
         cmocka_unit_test(test_check_of_quantised_caches),

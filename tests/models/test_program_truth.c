@@ -1,6 +1,7 @@
 /* Programs that people run, as a GPU had them: the peaks of requested, allocated and reserved bytes over five steps of
  * the Trainer, accelerate, Lightning, PEFT and plain loops (peers/pytorch/programs.py), beside what the program's name
  * comes to. Every case that is further off than LIMIT has its cause in `known`, and no other has. */
+#include <glob.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,12 +12,15 @@
 
 #include <cmocka.h>
 
+#include "harness/memory/trace.h"
 #include "tests/models/program_lines.h"
 #include "tests/models/shadow_lines.h"
 #include "tests/support/device_use.h"
 #include "tests/support/modelled.h"
 
 static const char path[] = "results/reference/nvidia-h100-80gb-hbm3/pytorch-2.11.0/programs/measured.jsonl";
+
+static const char traces[] = "results/reference/nvidia-h100-80gb-hbm3/pytorch-2.11.0/programs/traces/*.json";
 
 enum { LINES_MAXIMUM = 128, LEVELS = 3 };
 static const char *const levels[LEVELS] = {"requested_bytes_peak", "allocated_bytes_peak", "reserved_bytes_peak"};
@@ -27,7 +31,6 @@ static const struct {
     const char *part, *cause;
 } known[] = {
     {"resnet50", "reserved bytes alone, by half a percent: in how many parts cuDNN sums a weight's gradient up"},
-    {"lightning/bert-base-cased/train/amp", "reserved bytes alone: a segment in the fifth step; the tape has three"},
 };
 enum { KNOWN_COUNT = sizeof known / sizeof known[0] };
 
@@ -52,6 +55,7 @@ static bool line_check(const struct json *line)
     const char *id = shadow_text(line, "id");
     struct workload workload = program_line_workload(line);
     workload.tf32_convolutions = workload.seq == 0 && workload.precision == PRECISION_FLOAT32;
+    workload.steps = workload.mode == MODE_TRAIN ? json_integer_or(json_get(line, "steps"), 0) : workload.steps;
     struct modelled modelled = {0};
     modelled_require(&modelled, shadow_model(line), &workload, "sm_90");
     struct tape_view view = tape_view(modelled.tape);
@@ -105,8 +109,34 @@ static void programs_of_the_h100_are_as_predicted(void **state)
     assert_int_equal(fault_count, 0);
 }
 
+/* What its allocator did in ours: every block, segment and counter. */
+static void histories_of_programs_replay_to_the_byte(void **state)
+{
+    (void)state;
+    glob_t found = {0};
+    assert_int_equal(glob(traces, 0, NULL, &found), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        struct trace trace = {0};
+        struct trace_result result;
+        struct trace_comparison comparison = {0};
+        struct status error = {0};
+        enum status_code code = trace_read(found.gl_pathv[i], TRACE_DEVICE_ONLY, &trace, &error);
+        assert_true(code != STATUS_OK || trace_has_record(&trace));
+        code = code == STATUS_OK ? trace_compare(&trace, &result, &comparison, &error) : code;
+        if (code != STATUS_OK || !trace_comparison_is_equal(&comparison)) {
+            fail_msg("%s: %s: PyTorch %s, assay %s", found.gl_pathv[i], error.text, comparison.first_pytorch,
+                     comparison.first_assay);
+        }
+        trace_comparison_release(&comparison);
+        trace_release(&trace);
+    }
+    assert_int_equal(found.gl_pathc, 36);
+    globfree(&found);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(programs_of_the_h100_are_as_predicted)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(programs_of_the_h100_are_as_predicted),
+                                       cmocka_unit_test(histories_of_programs_replay_to_the_byte)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
