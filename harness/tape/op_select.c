@@ -1,6 +1,7 @@
 /* Selection: what choosing tokens and experts is made of. Values that were chosen or picked have a gradient. */
 #include "harness/tape/graph.h"
 #include "harness/tape/reduction_scratch.h"
+#include "harness/tape/top_k_scratch.h"
 
 /* As that of a sum, but a partial result is a number and where it was, 16 bytes. Worked: 64 rows of 151,936 on sm_90:
  * 9 blocks share a row, 64 * 9 * 16 = 9,216 bytes and 256 of counters (measured). */
@@ -42,6 +43,22 @@ static void top_k_backward(struct tape *tape, struct node *node, struct value **
     tape_run(tape, OPCODE_SCATTER, NULL, 2, 3, values);
 }
 
+static void top_k_scratch_pass(struct tape *tape, const struct value *a)
+{
+    int64_t columns = value_size(a, -1), rows = columns > 0 ? value_count(a) / columns : 0;
+    struct top_k_scratch scratch = top_k_scratch_of(tape->target, rows, columns, dtype_bytes(a->dtype));
+    struct value *buffers[TOP_K_BUFFERS];
+    for (int i = 0; i < TOP_K_BUFFERS; i++) {
+        buffers[i] = scratch_bytes_new(tape, scratch.bytes[i], "digits of top-k");
+    }
+    for (int turn = 0; turn < 2; turn++) {
+        tape_drop(tape, scratch_bytes_new(tape, scratch.scan_bytes, "scan of top-k"));
+    }
+    for (int i = TOP_K_BUFFERS - 1; i >= 0; i--) {
+        tape_drop(tape, buffers[i]);
+    }
+}
+
 struct value *tape_top_k(struct tape *tape, struct value *a, int64_t count, struct value **indices)
 {
     *indices = NULL;
@@ -52,6 +69,7 @@ struct value *tape_top_k(struct tape *tape, struct value *a, int64_t count, stru
     shape.size[shape.rank - 1] = count;
     struct value *result = value_new(tape, a->dtype, &shape, "TOP_K");
     *indices = value_new(tape, DTYPE_INT64, &shape, "TOP_K indices");
+    top_k_scratch_pass(tape, a);
     struct value *values[] = {a, result, *indices};
     tape_run(tape, OPCODE_TOP_K, NULL, 1, 3, values);
     node_save(tape, node_new(tape, top_k_backward, 1, &a, result), 0, *indices);
