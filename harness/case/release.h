@@ -29,6 +29,7 @@ enum release_library { LIBRARY_TRANSFORMERS, LIBRARY_TORCH, LIBRARY_BITSANDBYTES
     X(CACHE_KEPT, "a pass makes new keys and values of all layers before the old ones are given back")                 \
     X(CACHE_TAKES_STATES, "a dynamic cache takes the keys and values of its first pass themselves, not copies")        \
     X(CACHE_WITHOUT_WINDOWS, "a dynamic cache keeps the keys and values of all tokens, of layers with a window too")   \
+    X(CACHE_AS_TUPLES, "a pass returns keys and values as tuples, which accelerate copies to float32 with the logits") \
     X(SCORES_VIEW, "generate() takes the scores of a token as a view of the logits, without a copy")                   \
     X(LOGITS_CLONED, "generate() copies the logits of all rows before it takes the last one")                          \
     X(SCORES_IN_DTYPE, "generate() copies the scores of a token in the dtype of the logits")                           \

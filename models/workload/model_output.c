@@ -29,17 +29,38 @@ static void cache_begin(struct forward *forward, struct model_output *output)
     forward->cross_cache = &output->crossed;
 }
 
-/* All copies are there before the object goes that had the originals. Keys and values stay as they are: convert_to_fp32
- * does not look into a cache. Returns the result's, held as result was. */
-static struct value *output_convert(struct tape *tape, struct forward_outputs *beside, struct value *result)
+/* Keys and values in tuples; the originals are there until cache_spent_drop. */
+static void cache_convert(struct tape *tape, struct key_value_cache *cache)
 {
-    struct forward_outputs originals = *beside;
+    for (int64_t i = 0; i < cache->layers; i++) {
+        struct cache_layer *layer = &cache->layer[i];
+        struct value **const states[] = {&layer->keys, &layer->values},
+                             **const spent[] = {&layer->spent_keys, &layer->spent_values};
+        for (int k = 0; k < 2; k++) {
+            if (*states[k] != NULL && value_dtype(*states[k]) != DTYPE_FLOAT32) {
+                *spent[k] = *states[k];
+                *states[k] = tape_hold(tape, tape_cast(tape, *spent[k], DTYPE_FLOAT32));
+            }
+        }
+    }
+}
+
+/* All copies are there before the object goes that had the originals. A cache that is an object stays as it is:
+ * convert_to_fp32 does not look into it. Returns the result's, held as result was. */
+static struct value *output_convert(const struct forward *forward, struct model_output *output, struct value *result)
+{
+    struct tape *tape = forward->tape;
+    struct forward_outputs *beside = &output->beside, originals = *beside;
     int frame = tape_frame_open(tape);
     struct value *converted = tape_hold(tape, tape_cast(tape, result, DTYPE_FLOAT32));
     for (int i = 0; i < beside->count; i++) {
         beside->values[i] = tape_hold(tape, tape_cast(tape, originals.values[i], DTYPE_FLOAT32));
     }
+    if (forward_has(forward, RELEASE_CACHE_AS_TUPLES)) {
+        cache_convert(tape, &output->cache);
+    }
     forward_outputs_drop(tape, &originals);
+    cache_spent_drop(&output->cache);
     tape_let_go(tape, result);
     tape_frame_close(tape, frame, NULL);
     return converted;
@@ -81,7 +102,7 @@ struct value *model_output_make(struct forward *forward, struct model_output *be
     forward->cache = forward->cross_cache = NULL;
     result = tape_hold(tape, tape_frame_close(tape, frame, result));
     forward->labels = labels;
-    result = converts ? output_convert(tape, &output->beside, result) : result;
+    result = converts ? output_convert(forward, output, result) : result;
     return smooths ? loss_smooth(forward, output, result) : result;
 }
 
