@@ -138,7 +138,7 @@
     X(HEAD_BARE, "bare")                                                                                               \
     X(HEAD_LM, "lm")
 
-/* Optimizer states are there in the second step, and the third shows what stays; every step is on the tape. */
+/* Of a training: the third shows what stays, and reserved bytes may grow in a later one; all are on the tape. */
 enum { TRAINING_STEPS_USUAL = 3, TRAINING_STEPS_MAXIMUM = 64 };
 
 /* ---- the fields ----
@@ -254,7 +254,6 @@ enum { TRAINING_STEPS_USUAL = 3, TRAINING_STEPS_MAXIMUM = 64 };
       "accumulated-loss-%", HAS_OPTION, "accumulated-loss", "W",                                                       \
       "divided (default) by the number of micro-batches, or whole (train)",                                            \
       .refusal = "has no loss; leave it out, or write", .remedy = "write --accumulate 2 or more")                      \
-    /* Blocks divide segments elsewhere than in the step before: reserved bytes may grow in a later step. */           \
     X(STEPS, steps, COUNT, UNUSUAL, TRAINING_STEPS_USUAL, IN_TRAIN, true, "steps%", HAS_OPTION, "steps", "N",          \
       "steps of the optimizer (train; default: 3); later ones may add a segment", .lowest = 1,                         \
       .refusal = "takes no optimizer step; leave it out, or write")                                                    \

@@ -2,8 +2,8 @@
  * and at the peak of every stage, case by case.
  *
  * The other side is peers/pytorch/shadow-releases-*.jsonl: each release ran on the meta device, as an sm_90 GPU would
- * choose its kernels, under torch 2.1 to 2.4, 2.6 and 2.11, every storage watched. The register of what they do otherwise is
- * harness/case/release.c. What is known to differ is listed below with its reason. */
+ * choose its kernels, under torch 2.1 to 2.4, 2.6 and 2.11, every storage watched. The register of what they do
+ * otherwise is harness/case/release.c. What is known to differ is listed below with its reason. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
