@@ -52,8 +52,7 @@ int main(int count, char **words)
     }
     enum status_code code = json_parse_text("IDENTITY_JSON", words[1], strlen(words[1]), &identity, &error);
     code = code == STATUS_OK ? workload_read(identity, &workload, &error) : code;
-    code = code == STATUS_OK ? modelled_open(&modelled, shadow_model(identity), &workload, words[2], &error)
-                             : code;
+    code = code == STATUS_OK ? modelled_open(&modelled, shadow_model(identity), &workload, words[2], &error) : code;
     if (code == STATUS_OK) {
         struct tape_view tape = tape_view(modelled.tape);
         for (int i = 0; i < tape.event_count; i++) {
