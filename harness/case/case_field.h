@@ -318,6 +318,10 @@ enum { TRAINING_STEPS_USUAL = 3, TRAINING_STEPS_MAXIMUM = 64 };
     X(TF32_CONVOLUTIONS, tf32_convolutions, SWITCH, SINCE, false, IN_PASS,                                             \
       workload->precision == PRECISION_FLOAT32 && traits.is_image && !workload->tf32, "tf32-convolutions", HAS_OPTION, \
       "tf32-convolutions", NULL, "the same for convolutions alone, as PyTorch does (images)")                          \
+    /* torch.backends.cudnn.benchmark: the first pass tries cuDNN's engines (harness/tape/cudnn_search.h). */          \
+    X(CUDNN_BENCHMARK, cudnn_benchmark, SWITCH, UNUSUAL, false, IN_PASS, traits.is_image, "cudnn-benchmark",           \
+      HAS_OPTION, "cudnn-benchmark", NULL, "cuDNN's engines are tried, and the fastest kept (images)",                 \
+      .refusal = "convolves nothing; write false, or")                                                                 \
     /* Where the parts lie: place_text.h. NULL: all on one device. */                                                  \
     X(PLACE, place, TEXT, UNUSUAL, NULL, IN_LOAD | IN_INFER, true, "place-%", NO_OPTION, NULL, NULL, NULL,             \
       .check = place_check, .refusal = "runs on one device; leave it out, or write")                                   \

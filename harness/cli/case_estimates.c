@@ -14,6 +14,7 @@ static const struct {
     const char *prefix, *heading;
 } parts[] = {
     {"categories_at_peak.", "at the peak: "},
+    {"search.", "first pass: "},
     {"causes.load.", "at load: "},
     {"managed.", "managed memory: "},
     {"offload_optimizer.", "optimizer offloaded: "},

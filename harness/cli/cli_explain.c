@@ -102,6 +102,7 @@ static bool explanation_bounds(const struct question_case *question, const struc
     }
     const struct bounds_figures figures = {.certain_bytes = explain_certain_bytes(explanation),
                                            .reserved_bytes = explanation->moment.reserved_bytes,
+                                           .search_bytes = explanation->search_bytes,
                                            .managed = explanation->managed};
     *bounds = bounds_make(&figures, &device, question->input.config, question->input.workload);
     return true;

@@ -35,6 +35,16 @@ static void stage_add(struct estimate *estimate, enum stage stage, const struct 
     }
 }
 
+/* Of all passes, where the first one has peaks of its own: it tries cuDNN's engines. */
+static void search_add(struct estimate *estimate, const struct replay_result *result)
+{
+    for (int level = 0; level < LEVEL_COUNTED_COUNT && result->searches; level++) {
+        char name[ESTIMATE_NAME_BYTES];
+        snprintf(name, sizeof name, "search.%s", level_peak_key((enum level)level));
+        estimate_add(estimate, name, result->peaks_ever[level]);
+    }
+}
+
 static void causes_add(struct estimate *estimate, const struct replay_causes *causes)
 {
     estimate_add(estimate, "causes.load.rounding_bytes", causes->rounding_bytes);
@@ -60,6 +70,7 @@ void estimate_add_replay(struct estimate *estimate, const struct replay_result *
         estimate_add(estimate, name, result->categories_at_peak[category]);
     }
     causes_add(estimate, &result->causes_at_load);
+    search_add(estimate, result);
     estimate_add(estimate, "saved_for_backward_bytes", result->saved_for_backward_bytes);
     if (result->managed.tensor_count > 0) {
         estimate_add(estimate, "managed.bytes", result->managed.bytes);

@@ -127,6 +127,11 @@ enum status_code high_water_free(struct high_water *water, size_t slot, struct s
     return code;
 }
 
+enum status_code high_water_trim(struct high_water *water, struct status *error)
+{
+    return water->allocator != NULL ? allocator_trim(water->allocator, error) : STATUS_OK;
+}
+
 void high_water_carry(struct high_water *water, size_t from, size_t to)
 {
     slot_keep(water, from);

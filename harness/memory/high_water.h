@@ -49,6 +49,8 @@ void high_water_close(struct high_water *water); /* NULL is accepted */
 enum status_code high_water_take(struct high_water *water, size_t slot, int64_t bytes, int taken_in,
                                  struct status *error);
 enum status_code high_water_free(struct high_water *water, size_t slot, struct status *error);
+/* What is only cached is given back, as by torch.cuda.empty_cache(). */
+enum status_code high_water_trim(struct high_water *water, struct status *error);
 /* What one slot holds is held by another, which holds nothing. */
 void high_water_carry(struct high_water *water, size_t from, size_t to);
 /* What a slot holds is larger by so much; for HIGH_WATER_REQUESTED alone. The sum is known to fit. */

@@ -91,11 +91,12 @@ struct bounds bounds_make(const struct bounds_figures *figures, const struct bou
         .certain_bytes = certain_bytes,
         .rule_bytes = reserved_bytes - certain_bytes,
         .beside = context_ranges_find(device->gpu, device->target, &program),
+        .search_bytes = figures->search_bytes,
         .managed = figures->managed,
     };
-    int64_t least = doubt_least(doubt, reserved_bytes);
+    int64_t least = doubt_least(doubt, reserved_bytes), most = doubt_most(doubt, reserved_bytes);
     bounds.segments = (struct byte_range){least > certain_bytes ? least : certain_bytes, reserved_bytes,
-                                          doubt_most(doubt, reserved_bytes)};
+                                          most > figures->search_bytes ? most : figures->search_bytes};
     bounds.process = byte_range_sum(bounds.segments, byte_range_sum(bounds.beside.context, bounds.beside.libraries));
     bounds.device = byte_range_sum(bounds.process, idle);
     bounds.resident = resident_range(&bounds.managed, device->gpu, bounds.device);
@@ -118,6 +119,7 @@ bool bounds_find(const struct json *replay, const struct bounds_device *device, 
     const struct bounds_figures figures = {
         .certain_bytes = json_integer_or(requested, 0) - workspace_bytes,
         .reserved_bytes = json_integer_or(reserved, 0),
+        .search_bytes = json_integer_or(json_get(json_get(replay, "search"), level_peak_key(LEVEL_RESERVED)), 0),
         .managed = {.bytes = json_integer_or(json_get(managed, "bytes"), 0),
                     .pages_bytes = json_integer_or(json_get(managed, "pages_bytes"), 0),
                     .tensor_count = json_integer_or(json_get(managed, "tensor_count"), 0)},
@@ -139,6 +141,7 @@ struct json *bounds_to_json(const struct bounds *bounds)
         json_set(object, "libraries", byte_range_to_json(bounds->beside.libraries)) &&
         json_set(object, "context", byte_range_to_json(bounds->beside.context)) &&
         json_set(object, "driver", byte_range_to_json(bounds->beside.driver)) &&
+        (bounds->search_bytes == 0 || json_set(object, "search_bytes", json_integer_new(bounds->search_bytes))) &&
         (bounds->managed.tensor_count == 0 || json_set(object, "managed", byte_range_to_json(bounds->resident))) &&
         json_set(object, "process_bytes", byte_range_to_json(bounds->process)) &&
         json_set(object, "device_bytes", byte_range_to_json(bounds->device)) &&
@@ -150,6 +153,7 @@ enum part {
     PART_CERTAIN,
     PART_RULE,
     PART_SEGMENTS,
+    PART_SEARCH,
     PART_LIBRARIES,
     PART_CONTEXT,
     PART_PROCESS,
@@ -162,6 +166,7 @@ static const struct bounds_part parts[PART_COUNT] = {
     [PART_CERTAIN] = {"certain_bytes", "certain: tensors"},
     [PART_RULE] = {"rule_bytes", "rule: workspaces, allocator"},
     [PART_SEGMENTS] = {"segments", "segments: both, and unexplained"},
+    [PART_SEARCH] = {"search_bytes", "first pass: engines are tried"},
     [PART_LIBRARIES] = {"libraries", "range: libraries"},
     [PART_CONTEXT] = {"context", "range: context"},
     [PART_PROCESS] = {"process_bytes", "process, as in nvidia-smi"},
@@ -192,6 +197,9 @@ static struct byte_range one(int64_t bytes)
 void bounds_beside_lines(const struct bounds *bounds, struct text *text)
 {
     line(PART_SEGMENTS, bounds->segments, text);
+    if (bounds->search_bytes > 0) {
+        line(PART_SEARCH, one(bounds->search_bytes), text);
+    }
     line(PART_LIBRARIES, bounds->beside.libraries, text);
     line(PART_CONTEXT, bounds->beside.context, text);
     line(PART_PROCESS, bounds->process, text);

@@ -40,7 +40,8 @@ struct doubt doubt_of(const struct config *config, const struct workload *worklo
 struct bounds {
     int64_t certain_bytes;        /* requested at the peak, without workspaces */
     int64_t rule_bytes;           /* reserved at the peak, less those */
-    struct byte_range segments;   /* reserved, with the doubt */
+    struct byte_range segments;   /* reserved, with the doubt; at most what the search takes */
+    int64_t search_bytes;         /* reserved in the first pass, which tries cuDNN's engines; 0: it tries none */
     struct context_ranges beside; /* driver, context, libraries */
     struct byte_range process;    /* segments, context and libraries */
     struct byte_range device;     /* and what an idle device shows: nvidia-smi's used memory, CUDA's total less free */
@@ -58,9 +59,10 @@ struct bounds_device {
     const struct gpu *gpu;
 };
 
-/* Of a replay, at its peak: tensors without workspaces, segments, and what is in no segment. */
+/* Of a replay, at its peak: tensors without workspaces, segments, what its first pass reserves while it tries cuDNN's
+ * engines (0: it tries none), and what is in no segment. */
 struct bounds_figures {
-    int64_t certain_bytes, reserved_bytes;
+    int64_t certain_bytes, reserved_bytes, search_bytes;
     struct managed_memory managed;
 };
 
@@ -74,8 +76,8 @@ bool bounds_find(const struct json *replay, const struct bounds_device *device, 
                  const struct workload *workload, struct bounds *bounds);
 
 /* {"certain_bytes", "rule_bytes", "segments", "libraries", "context", "driver", "process_bytes", "device_bytes",
- * "nvml_bytes"}, the last seven ranges; of a paged optimizer "managed", a range, too. null if bounds is NULL. NULL if
- * memory ran out. */
+ * "nvml_bytes"}, the last seven ranges; of a paged optimizer "managed", a range, too, and "search_bytes" if the first
+ * pass searches. null if bounds is NULL. NULL if memory ran out. */
 struct json *bounds_to_json(const struct bounds *bounds);
 
 /* Of a paged optimizer, lines for people with the size, and what it is to an answer; else nothing. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/question/trial.h"
 #include "harness/tape/target.h"
 #include "models/workload/workload_tape.h"
 
@@ -159,6 +160,18 @@ static enum status_code rows_make(const struct tape_view *tape, struct explanati
     return made ? STATUS_OK : status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for %d tensors", count);
 }
 
+/* What the first pass reserves, which the moment is none of. */
+static enum status_code search_find(const struct estimate_input *input, struct explanation *explanation,
+                                    struct status *error)
+{
+    struct trial trial;
+    enum status_code code = trial_run(input, INT64_MAX, &trial, error);
+    int64_t bytes = code == STATUS_OK ? trial.unbounded.peaks_ever[LEVEL_RESERVED] : 0;
+    bool bounded = input->memory_bytes > 0 && input->memory_bytes < bytes;
+    explanation->search_bytes = bounded ? input->memory_bytes : bytes;
+    return code;
+}
+
 enum status_code explain_find(const struct estimate_input *input, enum stage stage, struct explanation *explanation,
                               struct status *error)
 {
@@ -180,6 +193,7 @@ enum status_code explain_find(const struct estimate_input *input, enum stage sta
                 made.wanted != NULL ? code : status_set(error, STATUS_OUT_OF_MEMORY, "no memory for a tensor's name");
         }
     }
+    code = code == STATUS_OK && tape_view(tape).searches ? search_find(input, &made, error) : code;
     tape_release(tape);
     if (code == STATUS_OK) {
         *explanation = made;

@@ -31,6 +31,7 @@ struct explanation {
     struct explain_row *rows; /* one for each storage that is held, in the order in which they were made */
     int row_count;
     struct managed_memory managed; /* in no segment, and so in no row */
+    int64_t search_bytes;          /* reserved by the first pass while it tries cuDNN's engines; 0: it tries none */
     const char *wanted;            /* the tensor that was refused (moment.is_refused); NULL: none was */
 };
 

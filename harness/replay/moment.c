@@ -63,10 +63,15 @@ static void search_close(struct moment_search *search)
     tape_cursor_close(&search->cursor);
 }
 
-/* A tensor that does not fit the bound ends the search: everything else is as before it. */
+/* A tensor that does not fit the bound ends the search: everything else is as before it. What gives way is smaller. */
 static enum status_code tensor_take(struct moment_search *search, int index, int64_t bytes, struct status *error)
 {
     enum status_code code = high_water_take(search->water, (size_t)index, bytes, (int)search->stage, error);
+    bool gives_way = search->cursor.tape->storages[index].gives_way && search->is_bounded;
+    while (gives_way && code == STATUS_OUT_OF_MEMORY && bytes > 1) {
+        bytes /= 2;
+        code = high_water_take(search->water, (size_t)index, bytes, (int)search->stage, error);
+    }
     if (code == STATUS_OUT_OF_MEMORY && search->is_bounded) {
         search->figures.is_refused = true;
         search->figures.wanted = index;
@@ -97,6 +102,8 @@ static enum status_code step_follow(struct moment_search *search, const struct t
         return tensor_take(search, index, step->change_bytes, error);
     } else if (step->event.kind == EVENT_FREE) {
         return high_water_free(search->water, (size_t)index, error);
+    } else if (step->event.kind == EVENT_TRIM) {
+        return high_water_trim(search->water, error);
     }
     return STATUS_OK;
 }

@@ -109,6 +109,7 @@ enum status_code replay_stage_end(struct replay *replay, struct status *error)
     }
     stage_figures(replay, &figures);
     replay->result.stages[stage] = figures;
+    level_peaks_raise(replay->result.peaks_ever, figures.levels);
     replay->result.segment_count = allocator_counters(replay->allocator)->live_segment_count;
     replay->result.causes_at_end = causes_now(replay);
     if (stage == STAGE_LOAD) {
@@ -166,17 +167,32 @@ static enum status_code storage_check(const struct replay *replay, int index, st
     return STATUS_OK;
 }
 
-enum status_code replay_storage_adopt(struct replay *replay, int index, struct block *block, struct status *error)
+static enum status_code block_adopt(struct replay *replay, int index, struct block *block, int64_t bytes,
+                                    struct status *error)
 {
     const struct storage *storage = &replay->tape->storages[index];
-    enum status_code code = storage_check(replay, index, error);
-    if (code != STATUS_OK) {
-        return code;
-    }
     replay->blocks[index] = (struct storage_block){
-        .state = STORAGE_LIVE, .block = block, .bytes = storage->bytes, .block_bytes = block_bytes(block)};
+        .state = STORAGE_LIVE, .block = block, .bytes = bytes, .block_bytes = block_bytes(block)};
     replay->workspace_allocated_bytes += storage->category == CATEGORY_WORKSPACE ? block_bytes(block) : 0;
-    return ledger_add(&replay->ledger, index, storage->category, storage->bytes, block_position(block), error);
+    return ledger_add(&replay->ledger, index, storage->category, bytes, block_position(block), error);
+}
+
+enum status_code replay_storage_adopt(struct replay *replay, int index, struct block *block, struct status *error)
+{
+    enum status_code code = storage_check(replay, index, error);
+    return code == STATUS_OK ? block_adopt(replay, index, block, replay->tape->storages[index].bytes, error) : code;
+}
+
+/* *bytes: what is asked for, then what was had. */
+static enum status_code block_ask(struct replay *replay, bool gives_way, int64_t *bytes, struct block **block,
+                                  struct status *error)
+{
+    enum status_code code = allocator_alloc(replay->allocator, *bytes, block, gives_way ? NULL : error);
+    while (gives_way && code == STATUS_OUT_OF_MEMORY && *bytes > 1) {
+        *bytes /= 2;
+        code = allocator_alloc(replay->allocator, *bytes, block, *bytes > 1 ? NULL : error);
+    }
+    return code;
 }
 
 enum status_code replay_storage_alloc(struct replay *replay, int index, struct status *error)
@@ -187,7 +203,8 @@ enum status_code replay_storage_alloc(struct replay *replay, int index, struct s
     if (code != STATUS_OK) {
         return code;
     }
-    code = allocator_alloc(replay->allocator, storage->bytes, &block, error);
+    int64_t bytes = storage->bytes;
+    code = block_ask(replay, storage->gives_way, &bytes, &block, error);
     if (code == STATUS_OUT_OF_MEMORY) {
         replay_refusal_note(replay, storage->bytes, storage->label, error);
         return code;
@@ -196,7 +213,7 @@ enum status_code replay_storage_alloc(struct replay *replay, int index, struct s
         status_prefix(error, "stage %s: storage %d (%s)", stage_name(replay->ledger.stage), index, storage->label);
         return code;
     }
-    return replay_storage_adopt(replay, index, block, error);
+    return block_adopt(replay, index, block, bytes, error);
 }
 
 enum status_code replay_storage_free(struct replay *replay, int index, struct status *error)
@@ -380,6 +397,7 @@ void replay_result_complete(struct replay *replay, uint64_t sequence_hash)
            sizeof result->categories_at_peak);
     result->saved_for_backward_bytes = replay->tape->saved_for_backward_bytes;
     result->managed = replay->tape->managed;
+    result->searches = replay->tape->searches;
     result->attention_backend = attention_backend_name(replay->tape->attention_backend);
     result->alloc_count = replay->ledger.alloc_count;
     result->sequence_hash = sequence_hash;

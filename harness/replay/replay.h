@@ -41,12 +41,14 @@ struct replay_result {
     enum stage peak_stage; /* where allocated_bytes_peak was (the first of equals) */
     int64_t categories_at_peak[CATEGORY_COUNT]; /* of peak_stage */
     int64_t saved_for_backward_bytes;
-    struct managed_memory managed; /* beside all levels: the optimizer's, once it has stepped */
-    const char *attention_backend; /* "cudnn": the kernel whose storages the tape has; static; NULL: none */
-    int64_t segment_count;         /* live at the end of the last stage that ended */
-    int64_t alloc_count;           /* allocations of the tape that were made */
-    int64_t token_count;           /* EVENT_TOKEN that were passed */
-    int64_t left_out_count;        /* repetitions that were not carried out, because what they do is known */
+    struct managed_memory managed;           /* beside all levels: the optimizer's, once it has stepped */
+    bool searches;                           /* its first passes try cuDNN's engines */
+    int64_t peaks_ever[LEVEL_COUNTED_COUNT]; /* over all passes: stages and peaks are those of the last one */
+    const char *attention_backend;           /* "cudnn": the kernel whose storages the tape has; static; NULL: none */
+    int64_t segment_count;                   /* live at the end of the last stage that ended */
+    int64_t alloc_count;                     /* allocations of the tape that were made */
+    int64_t token_count;                     /* EVENT_TOKEN that were passed */
+    int64_t left_out_count;                  /* repetitions that were not carried out, because what they do is known */
     /* Of every alloc and free in order: storage, bytes, position of the block. Of what the tape tells as a repetition,
      * of how often. */
     uint64_t sequence_hash;

@@ -63,6 +63,8 @@ void tape_gradients(struct tape *tape, bool enabled);
 void tape_training(struct tape *tape, bool training); /* dropout and batch statistics act */
 /* Whether products, and whether convolutions to come may round float32 factors to TF32. */
 void tape_tf32(struct tape *tape, bool products, bool convolutions);
+/* Whether the first convolution of each form tries cuDNN's engines: torch.backends.cudnn.benchmark. */
+void tape_cudnn_benchmark(struct tape *tape, bool searches);
 /* What a release of PyTorch does otherwise than 2.11: cublasLt's workspace is taken and given back by each linear layer
  * with a bias; cuDNN's attention is never chosen; the gradient of a lookup sums its parts, however few its rows are; a
  * mean keeps what it summed. */

@@ -6,6 +6,7 @@
 #include "harness/base/arena.h"
 #include "harness/base/name_table.h"
 #include "harness/tape/build.h"
+#include "harness/tape/convolution_shape.h"
 
 enum {
     NODE_INPUTS_MAXIMUM = 5,
@@ -91,6 +92,12 @@ struct workspaces {
     struct value *product, *linear;
 };
 
+/* A convolution as cuDNN is asked for it. */
+struct searched_convolution {
+    enum opcode opcode;
+    struct convolution_shape shape;
+};
+
 struct cast_entry {
     struct value *from, *to;
 };
@@ -138,6 +145,9 @@ struct tape {
     int kept_count, kept_capacity;
     bool gradients, training, autocast, autocast_uncached, in_backward;
     bool tf32_products, tf32_convolutions; /* allowed */
+    bool cudnn_benchmark;
+    struct searched_convolution *searched; /* each form, once its engines were tried */
+    int searched_count, searched_capacity;
     struct torch_habits torch;
     struct bitsandbytes_habits bitsandbytes;
     struct recomputation *recording; /* the block whose places are being noted, or filled */

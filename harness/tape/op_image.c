@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "harness/tape/convolution_workspace.h"
+#include "harness/tape/cudnn_search.h"
 #include "harness/tape/graph.h"
 
 static int64_t extent(int64_t size, int64_t kernel, int64_t stride, int64_t padding)
@@ -41,6 +42,51 @@ static struct convolution_shape convolution_form(enum opcode opcode, const struc
                                       .tf32_allowed = attributes->i[2] != 0};
 }
 
+static bool shapes_are_same(const struct convolution_shape *a, const struct convolution_shape *b)
+{
+    return a->images == b->images && a->channels == b->channels && a->filters == b->filters && a->kernel == b->kernel &&
+           a->stride == b->stride && a->padding == b->padding && a->image_rows == b->image_rows &&
+           a->image_columns == b->image_columns && a->dtype == b->dtype && a->tf32_allowed == b->tf32_allowed;
+}
+
+/* Whether its engines have not been tried yet, which is noted. */
+static bool search_begins(struct tape *tape, enum opcode opcode, const struct convolution_shape *form)
+{
+    if (!tape->cudnn_benchmark || !tape_targets_gpu(tape) || tape_failed(tape) || tape->stopped) {
+        return false;
+    }
+    for (int i = 0; i < tape->searched_count; i++) {
+        if (tape->searched[i].opcode == opcode && shapes_are_same(&tape->searched[i].shape, form)) {
+            return false;
+        }
+    }
+    if (!array_grow(tape, (void **)&tape->searched, &tape->searched_capacity, tape->searched_count,
+                    sizeof *tape->searched)) {
+        return false;
+    }
+    tape->searched[tape->searched_count++] = (struct searched_convolution){opcode, *form};
+    return true;
+}
+
+/* cuDNN's engines are tried in the largest workspace of theirs that can be had; then the cache is emptied. */
+static void search_run(struct tape *tape, enum opcode opcode, const struct convolution_shape *form, int place)
+{
+    const struct shape size = {.rank = 1, .size = {cudnn_search_bytes(tape->target, opcode, form)}};
+    if (!search_begins(tape, opcode, form)) {
+        return;
+    }
+    if (size.size[0] > 0) {
+        struct value *workspace =
+            value_new_in(tape, CATEGORY_WORKSPACE, DTYPE_BOOL, &size, "search of cuDNN's engines");
+        if (workspace != NULL) {
+            tape->storages[workspace->storage].place = place;
+            tape->storages[workspace->storage].gives_way = true;
+        }
+        tape_drop(tape, workspace);
+    }
+    tape_trim(tape, place);
+}
+
 /* Runs a convolution of count values with the workspace that its target gives it: taken when the place for the result
  * is there, given back at once. One that is given none may use what products have taken, which changes no byte. */
 static void convolution_run(struct tape *tape, enum opcode opcode, const struct operation_attributes *attributes,
@@ -50,6 +96,7 @@ static void convolution_run(struct tape *tape, enum opcode opcode, const struct 
     struct value *workspace = NULL, *lent = workspace_held(tape);
     const struct convolution_shape form = convolution_form(opcode, attributes, count, values);
     const struct shape size = {.rank = 1, .size = {convolution_workspace_bytes(tape->target, opcode, &form)}};
+    search_run(tape, opcode, &form, tape->has_places ? value_place(tape, values[0]) : tape->place);
     if (size.size[0] > 0) {
         workspace = value_new_in(tape, CATEGORY_WORKSPACE, DTYPE_BOOL, &size, "convolution workspace");
     }

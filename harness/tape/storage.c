@@ -109,6 +109,11 @@ void tape_tf32(struct tape *tape, bool products, bool convolutions)
     tape->tf32_convolutions = convolutions;
 }
 
+void tape_cudnn_benchmark(struct tape *tape, bool searches)
+{
+    tape->cudnn_benchmark = searches;
+}
+
 void tape_torch(struct tape *tape, struct torch_habits habits)
 {
     tape->torch = habits;

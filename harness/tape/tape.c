@@ -57,6 +57,7 @@ struct tape_view tape_view(const struct tape *tape)
         .managed = tape->managed,
         .not_run = tape->not_run,
         .attention_backend = tape->attention_backend,
+        .searches = tape->searched_count > 0,
     };
 }
 
@@ -77,6 +78,7 @@ void tape_release(struct tape *tape)
     snapshot_release(&tape->now);
     free(tape->frame);
     free(tape->casts);
+    free(tape->searched);
     free(tape->kept);
     name_table_release(&tape->modules);
     arena_release(&tape->arena);

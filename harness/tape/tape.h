@@ -76,6 +76,8 @@ struct storage {
     /* A library takes it inside of one operation and gives it back at once: no operand, and no tensor that PyTorch's
      * dispatcher sees. */
     bool is_scratch;
+    /* Whoever takes it does with less: if it cannot be had, half of it is asked for, and so on. */
+    bool gives_way;
     /* Of a body that is repeated: by how many bytes each repetition's storage is larger than that of the one before. */
     int64_t growth_bytes;
 };
@@ -161,6 +163,8 @@ struct tape_view {
     const char *not_run;
     /* Which kernel of attention its calls follow. */
     enum attention_backend attention_backend;
+    /* Its first passes try cuDNN's engines (harness/tape/cudnn_search.h), and so have other peaks than later ones. */
+    bool searches;
 };
 
 /* The arrays of a finished tape. Valid until tape_release. */

@@ -100,6 +100,7 @@ static void model_call(struct chain *chain, int link)
     const struct forward *forward = &chain->builds[link].forward;
     const struct workload *workload = forward->workload;
     tape_tf32(tape, workload->tf32, workload->tf32 || workload->tf32_convolutions);
+    tape_cudnn_benchmark(tape, workload->cudnn_benchmark);
     int frame = tape_frame_open(tape);
     struct value *made = forward->config->family->forward(forward);
     made = tape_hold(tape, tape_frame_close(tape, frame, made));

@@ -360,6 +360,7 @@ enum status_code build_open(struct build *build, struct tape *tape, struct statu
                          .mean_keeps_input = release_has(workload, model_type, RELEASE_MEAN_KEEPS_INPUT)});
     tape_bitsandbytes(tape, bitsandbytes_habits_of(workload, model_type));
     tape_tf32(tape, workload->tf32, workload->tf32 || workload->tf32_convolutions);
+    tape_cudnn_benchmark(tape, workload->cudnn_benchmark);
     return STATUS_OK;
 }
 
