@@ -17,9 +17,15 @@ enum {
     REST_SUMMANDS = 256,       /* the same where only the tiles of the last round are divided */
     HALF_SUMMANDS = 25088,     /* in 16 bits, from which on sums are divided */
     HALF_PART_SUMMANDS = 6272, /* in 16 bits, in tiles that are not narrow */
-    COUNTER_BYTES = 4,         /* of each part, of how many are done */
-    PARTS_BYTES = 160,         /* beside partial sums and counters, for their alignment */
-    PLACE_BYTES = 4,           /* of an index, one for each place in a window */
+    NARROW_PAIRS = 128 * 256,  /* of a channel and a filter, that are computed without tensor cores on sm_86 to sm_89 */
+    AMPERE_WAVES = 4,          /* of tiles on sm_80, where there are many */
+    MANY_TILES = 36,
+    FEW_TILES_PARTS = 81, /* of all tiles together, where there are few */
+    MOST_PARTS = 37,
+    WHOLE_SUMS_BYTES = 128,
+    COUNTER_BYTES = 4, /* of each part, of how many are done */
+    PARTS_BYTES = 160, /* beside partial sums and counters, for their alignment */
+    PLACE_BYTES = 4,   /* of an index, one for each place in a window */
     WINOGRAD_EDGE = 4,
     WINOGRAD_ELEMENTS = 36, /* of a square of 4 x 4 results under 3 x 3 */
     FEW_SQUARES = 392,      /* 8 images of 28 x 28, or 2 of 56 x 56 */
@@ -124,6 +130,23 @@ static int64_t tf32_sums_bytes(const struct target *target, const struct convolu
     return parts_bytes(&tiles, room / tiles.count, PART_SUMMANDS);
 }
 
+/* On sm_80 whole gradients are added up. */
+static int64_t whole_sums_bytes(const struct target *target, const struct convolution_shape *shape)
+{
+    struct tiles tiles = gradient_tiles(shape);
+    const int64_t window[] = {shape->channels, shape->kernel, shape->kernel};
+    const int64_t counts[] = {units_of(shape->filters, TILE_EDGE), units_of(product_or_most(window, 3), TILE_EDGE)};
+    int64_t count = product_or_most(counts, 2), parts = AMPERE_WAVES * target->multiprocessor_count / count;
+    if (count < MANY_TILES) {
+        parts = FEW_TILES_PARTS / count < MOST_PARTS ? FEW_TILES_PARTS / count : MOST_PARTS;
+    }
+    int64_t most = tiles.summands / PART_SUMMANDS;
+    parts = parts < most ? parts : most;
+    const int64_t gradients[] = {parts, shape->filters, product_or_most(window, 3), dtype_bytes(DTYPE_FLOAT32)};
+    int64_t bytes = product_or_most(gradients, 4);
+    return parts > 0 && size_add(bytes, WHOLE_SUMS_BYTES, &bytes) ? bytes : 0;
+}
+
 /* An image of few channels, under windows that overlap: whole gradients of the weight are added up. */
 static int64_t few_channels_bytes(const struct target *target, const struct convolution_shape *shape)
 {
@@ -175,7 +198,9 @@ static int64_t weight_bytes(const struct target *target, const struct convolutio
         return winograd_bytes(shape);
     }
     int64_t bytes = layout_bytes(shape, few || !is_tf32(shape), true), sums = 0;
-    if (measured) {
+    if (target->capability == AMPERE_CAPABILITY && is_tf32(shape)) {
+        sums = whole_sums_bytes(target, shape);
+    } else if (measured) {
         sums = few              ? few_channels_bytes(target, shape)
                : is_tf32(shape) ? tf32_sums_bytes(target, shape)
                                 : half_sums_bytes(target, shape);
@@ -193,8 +218,9 @@ static bool stays_as_it_lies(const struct target *target, enum opcode opcode, co
     bool few = product_or_most(window, 3) <= (small ? FEW_PRODUCTS_SMALL : FEW_PRODUCTS);
     bool to_weight = opcode == OPCODE_CONVOLUTION_BACKWARD_WEIGHT;
     bool point = shape->kernel == 1, strided = shape->stride > 1;
+    int64_t pairs = product_or_most((const int64_t[]){shape->channels, shape->filters}, 2);
     return (few && (forward || (to_weight && is_tf32(shape)))) ||
-           (small && is_tf32(shape) && point && !forward && (strided || !to_weight));
+           (small && is_tf32(shape) && point && (pairs <= NARROW_PAIRS || (!forward && (strided || !to_weight))));
 }
 
 /* Whether a kernel of TF32 writes its result as PyTorch wants it. On sm_90 only some do, of few channels. */

@@ -23,7 +23,15 @@
  *     few      channels, fewer than a vector, under windows that overlap: channels are filled up in TF32 too, and
  *              multiprocessors / (256 columns) whole gradients are added up
  *
- * each with 4 bytes to count it, beside 160 bytes. Winograd's form is taken in TF32 on sm_90 by up to 8 images under 3
+ * each with 4 bytes to count it, beside 160 bytes.
+ *
+ * On sm_80 cuDNN names such sums in TF32 too: whole gradients, beside 128 bytes, and none of fewer than 1,024 summands.
+ * Of 36 tiles of 128 x 128 and more they are as many as four rounds of the multiprocessors have room for; of fewer
+ * tiles 81 / tiles, and at most 37, which is between the 9 and 69 that it names. On sm_86 to sm_89 it names few or
+ * none. A workspace that is a little larger than the one before it finds no place among what was given back, so these
+ * sums decide whether the largest workspace of a network is there twice: 3.3 GB of VGG-16 with 128 images.
+ *
+ * Winograd's form is taken in TF32 on sm_90 by up to 8 images under 3
  * x 3 at stride 1, of 64 to 256 channels and filters and at most 392 squares of 4 x 4 results: 36 float32 for each
  * filter and channel, and for each square of each. In TF32 beyond sm_80 a window that covers the image takes 4 bytes
  * for each of its places and each filter.
@@ -39,7 +47,8 @@
  *
  *     forward, and towards the weight in TF32, if an element is a sum of at most 27 products (an image of 3 channels
  *     under 3 x 3), on sm_86 to sm_89 of 147 (7 x 7)
- *     towards the image in TF32 with kernel 1, and towards the weight with kernel 1 and a stride, on sm_86 to sm_89
+ *     in TF32 with kernel 1 on sm_86 to sm_89: towards the image; towards the weight with a stride; and all three of up
+ *     to 128 * 256 pairs of a channel and a filter
  *
  * float32 without TF32 takes nothing on sm_90 if windows cut an image into patches (ViT). What this leaves out stands
  * in docs/pytorch-findings.md.
@@ -48,7 +57,9 @@
  * bytes each and the weight 73,728: 6,496,272 forward. Towards the weight its gradient of 64 x 576 are 9 tiles of 64 x
  * 64, ten with the odd one's partner; 132 / 10 = 13 parts, since there are 25,088 summands: 13 * 9 * (16,384 + 4) + 160
  * = 1,917,556 more, 8,413,828 (the H100 took 8,413,863). The first convolution of ResNet-50, 8 images of 3 x 224 x 224,
- * 64 filters of 7 x 7, stride 2: 8 channels of image 6,422,528, of weight 50,176, result 12,845,056: 19,317,776.
+ * 64 filters of 7 x 7, stride 2: 8 channels of image 6,422,528, of weight 50,176, result 12,845,056: 19,317,776. 32
+ * images of 256 x 56 x 56 in TF32 on sm_80, 256 filters of 3 x 3, towards the weight: 207,880,208 of layouts, and 4 *
+ * 108 / 36 = 12 gradients of 2,359,296 and 128: 236,191,888, as cuDNN names it.
  */
 #ifndef ASSAY_TAPE_CUDNN_WORKSPACE_H
 #define ASSAY_TAPE_CUDNN_WORKSPACE_H

@@ -118,7 +118,7 @@ static const struct {
     int least_percent[FORM_COUNT][PASS_COUNT]; /* TF32, bfloat16 */
 } devices[DEVICE_COUNT] = {
     {"H100", "sm_90", {{96, 94, 0}, {97, 99, 0}}},
-    {"A100", "sm_80", {{71, 86, 64}, {92, 93, 78}}},
+    {"A100", "sm_80", {{71, 86, 74}, {92, 93, 78}}},
     {"RTX-3090", "RTX 3090", {{78, 89, 78}, {94, 100, 96}}},
     {"RTX-4060", "RTX 4060", {{74, 74, 79}, {92, 98, 71}}},
 };
@@ -251,6 +251,57 @@ static void sums_towards_a_weight_are_divided(void **state)
     }
 }
 
+/* As cuDNN 9.19 names them for an A100; in most 9.10 names the same. */
+static void whole_gradients_are_added_up_on_an_a100(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t images, channels, filters, rows, named;
+    } rows[] = {
+        {32, 128, 128, 28, 31588496},   {128, 128, 128, 28, 108658832}, {32, 128, 128, 112, 416940176},
+        {32, 256, 256, 56, 236191888},  {128, 256, 256, 56, 852754576}, {32, 256, 512, 28, 110100624},
+        {128, 256, 512, 28, 341311632}, {32, 512, 512, 28, 140509328},  {128, 512, 512, 28, 448790672},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct convolution_shape shape = {.images = rows[i].images,
+                                          .channels = rows[i].channels,
+                                          .filters = rows[i].filters,
+                                          .kernel = 3,
+                                          .stride = 1,
+                                          .padding = 1,
+                                          .image_rows = rows[i].rows,
+                                          .image_columns = rows[i].rows,
+                                          .rows = rows[i].rows,
+                                          .columns = rows[i].rows,
+                                          .dtype = DTYPE_FLOAT32,
+                                          .tf32_allowed = true};
+        assert_true(bytes_of("sm_80", OPCODE_CONVOLUTION_BACKWARD_WEIGHT, shape) == rows[i].named);
+    }
+}
+
+/* RegNetY-400MF's first windows of one pixel at 86 pixels, whose planes begin at no whole vector: cuDNN 9.10 and 9.19
+ * name 0 to 13,312 bytes for an RTX 3060, and layouts from 440 channels on. */
+static void narrow_windows_of_one_pixel_take_nothing_on_an_rtx_3060(void **state)
+{
+    (void)state;
+    struct convolution_shape narrow = {.images = 503,
+                                       .channels = 32,
+                                       .filters = 48,
+                                       .kernel = 1,
+                                       .stride = 1,
+                                       .image_rows = 43,
+                                       .image_columns = 43,
+                                       .rows = 43,
+                                       .columns = 43,
+                                       .dtype = DTYPE_FLOAT32,
+                                       .tf32_allowed = true};
+    for (int pass = 0; pass < PASS_COUNT; pass++) {
+        assert_int_equal(bytes_of("RTX 3060", (enum opcode)(OPCODE_CONVOLUTION + pass), narrow), 0);
+    }
+    narrow.channels = narrow.filters = 512;
+    assert_int_equal(bytes_of("RTX 3060", OPCODE_CONVOLUTION, narrow), INT64_C(1904736272));
+}
+
 /* The patches of ViT-Base: 1 and 32 images in bfloat16, as its histories have them, and none in float32 without
  * TF32. */
 static void patches_are_laid_out_anew(void **state)
@@ -303,6 +354,8 @@ int main(void)
         cmocka_unit_test(the_rule_explains_what_cudnn_names_for_other_gpus),
         cmocka_unit_test(a_result_of_one_pixel_is_not_laid_out),
         cmocka_unit_test(sums_towards_a_weight_are_divided),
+        cmocka_unit_test(whole_gradients_are_added_up_on_an_a100),
+        cmocka_unit_test(narrow_windows_of_one_pixel_take_nothing_on_an_rtx_3060),
         cmocka_unit_test(patches_are_laid_out_anew),
         cmocka_unit_test(sizes_beyond_63_bits_end_at_the_most),
     };
