@@ -6,6 +6,7 @@
 32 images of 224 x 224, float32 and autocast to bfloat16. Each network runs in a process of its own. Bytes are those of
 torch.cuda: a step's peaks while it goes forward and backward, and what is held when it has ended.
 """
+import itertools
 import json
 import os
 import sys
@@ -49,16 +50,22 @@ def measure(network, precision, benchmark):
             "segments": stats["segment.all.allocated"]}
 
 
+def run_alone(network, precision, benchmark):
+    """Prints the line of one network, from a process of its own; whether it could."""
+    child = os.fork()  # nothing here has asked for a GPU yet
+    if child == 0:
+        line = {"model": network, "batch": BATCH, "precision": precision, "cudnn_benchmark": benchmark}
+        print(json.dumps({**line, **measure(network, precision, benchmark)}), flush=True)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    if status != 0:
+        print(f"{network} {precision}, benchmark {benchmark}: no line, see above", file=sys.stderr)
+    return status == 0
+
+
 def main():
-    for network in NETWORKS:
-        for precision in ("float32", "amp-bfloat16"):
-            for benchmark in (False, True):
-                if os.fork() == 0:
-                    line = {"model": network, "batch": BATCH, "precision": precision, "cudnn_benchmark": benchmark}
-                    print(json.dumps({**line, **measure(network, precision, benchmark)}), flush=True)
-                    os._exit(0)
-                os.wait()
-    return 0
+    made = [run_alone(*case) for case in itertools.product(NETWORKS, ("float32", "amp-bfloat16"), (False, True))]
+    return 0 if all(made) else 1
 
 
 if __name__ == "__main__":
