@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "harness/question/bounds.h"
+#include "harness/question/explain.h"
 #include "harness/question/overhead.h"
 #include "tests/question/trial_scene.h"
 
@@ -152,6 +153,39 @@ static void convolutions_are_in_more_doubt(void **state)
     trial_scene_close(&image);
 }
 
+/* cudnn_benchmark: what is likely is that of later passes, and the first pass, which tries engines, is within the
+ * range. estimate and explain say the same of it. */
+static void the_first_pass_is_in_the_range_of_a_search(void **state)
+{
+    (void)state;
+    struct trial_scene scene;
+    struct workload workload = workload_default(MODE_TRAIN);
+    workload.seq = 0;
+    workload.batch = 8;
+    workload.tf32_convolutions = true;
+    struct bounds bounds, plain;
+    struct explanation explanation = {0};
+    struct bounds_device gpu = device_of("H100");
+    trial_scene_open(&scene, "timm/resnet18.a1_in1k", &workload, "sm_90");
+    struct json *without = replay_of(&scene);
+    assert_true(bounds_find(without, &gpu, scene.input.config, scene.input.workload, &plain));
+    assert_int_equal(plain.search_bytes, 0);
+    assert_null(json_get(without, "search"));
+    scene.workload.cudnn_benchmark = true;
+    struct json *with = replay_of(&scene);
+    assert_true(bounds_find(with, &gpu, scene.input.config, scene.input.workload, &bounds));
+    assert_true(bounds.search_bytes > 2 * bounds.segments.likely_bytes);
+    assert_true(bounds.segments.high_bytes == bounds.search_bytes);
+    assert_true(bounds.device.high_bytes > bounds.search_bytes && bounds.certain_bytes == plain.certain_bytes);
+    assert_true(json_integer_or(json_get(json_get(with, "search"), "reserved_bytes_peak"), 0) == bounds.search_bytes);
+    assert_int_equal(explain_find(&scene.input, STAGE_COUNT, &explanation, NULL), STATUS_OK);
+    assert_true(explanation.search_bytes == bounds.search_bytes);
+    explanation_release(&explanation);
+    json_release(without);
+    json_release(with);
+    trial_scene_close(&scene);
+}
+
 static void what_is_not_predicted_has_no_bounds(void **state)
 {
     (void)state;
@@ -183,6 +217,7 @@ int main(void)
         cmocka_unit_test(managed_memory_may_be_on_the_device),
         cmocka_unit_test(no_more_than_has_room_is_likely),
         cmocka_unit_test(convolutions_are_in_more_doubt),
+        cmocka_unit_test(the_first_pass_is_in_the_range_of_a_search),
         cmocka_unit_test(what_is_not_predicted_has_no_bounds),
     };
     return cmocka_run_group_tests_name("bounds", tests, NULL, NULL);
