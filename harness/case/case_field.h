@@ -177,6 +177,9 @@ enum { TRAINING_STEPS_USUAL = 3, TRAINING_STEPS_MAXIMUM = 64 };
       workload_is_bitsandbytes(workload) && workload->precision == PRECISION_INT4, "double-quant", HAS_OPTION,         \
       "double-quant", NULL, "scales are quantised too, bnb_4bit_use_double_quant (int4)",                              \
       .remedy = "write --precision int4")                                                                              \
+    X(STORED_HEAD, stored_head, SWITCH, UNUSUAL, false, IN_ALL, workload->head != HEAD_BARE, "stored-head",            \
+      HAS_OPTION, "stored-head", NULL, "the checkpoint has a head of its own, although it is tied",                    \
+      .remedy = "write --head lm")                                                                                     \
     /* Inputs of a layer that share a scale; 0: all of them, which configurations write as -1. */                      \
     X(GROUP_SIZE, group_size, COUNT, UNUSUAL, 128, IN_ALL, workload_is_packed(workload), "group%", HAS_OPTION,         \
       "group-size", "N", "inputs that share a scale; 0: all of them (gptq, awq; default: 128)", .remedy = GPTQ_REMEDY) \
@@ -294,6 +297,9 @@ enum { TRAINING_STEPS_USUAL = 3, TRAINING_STEPS_MAXIMUM = 64 };
     X(OUTPUTS, outputs, NAME, UNUSUAL, OUTPUTS_DROPPED, IN_INFER | IN_TRAIN, true, "outputs-%", HAS_OPTION, "outputs", \
       "dropped|kept", "kept: alive until the next pass has returned (infer, train)",                                   \
       .refusal = "has no plain forward pass; leave it out, or write")                                                  \
+    X(LOSS_DETACHED, loss_detached, SWITCH, UNUSUAL, false, IN_TRAIN, workload_graph_holds(workload), "loss-detached", \
+      HAS_OPTION, "loss-detached", NULL, "the loss's graph goes with its backward pass (train, LoRA)",                 \
+      .refusal = "has no loss; leave it out, or write", .remedy = "add --lora-rank 8 --checkpointing")                 \
     /* Weights in 16 bits or quantised under torch.autocast; those in float32 are a precision's, amp-. */              \
     X(AUTOCAST, autocast, SWITCH, UNUSUAL, false, IN_INFER | IN_TRAIN, workload_takes_autocast(workload), "autocast",  \
       HAS_OPTION, "autocast", NULL, "run weights of 16 bits, or quantised, under torch.autocast (infer, train)",       \

@@ -20,6 +20,7 @@
 static const char foreach_source[] = "torch 2.11, optim/optimizer.py, _default_to_fused_or_foreach: foreach on a GPU";
 static const char cache_source[] = "transformers 5.23, configurations of decoders: use_cache = True";
 static const char named_source[] = "outputs = model(**batch); loss = outputs.loss";
+static const char detach_source[] = "transformers 5.23, trainer.py, training_step: return loss.detach()";
 static const char groups_source[] = "transformers 5.23, trainer.py, create_optimizer: two groups";
 static const char override_source[] = "transformers 5.23, trainer.py, create_optimizer: register_module_override";
 static const char accelerate_source[] = "accelerate 1.15, Accelerator.prepare_model: convert_outputs_to_fp32";
@@ -33,6 +34,8 @@ static const char scaler_source[] = "torch 2.11, docs, amp examples; accelerate,
 #define SCALES_LOSS DEFAULTS(FIELD_GRAD_SCALER, "torch", scaler_source)
 /* Of an optimizer with moments in 8 bits; of another it says nothing. */
 #define EMBEDDING_STATES FIXES(FIELD_EMBEDDING_STATES, "float32", override_source)
+/* Of adapters with checkpointing or on weights of bitsandbytes; of others it says nothing. */
+#define LOSS_DETACHED    FIXES(FIELD_LOSS_DETACHED, "true", detach_source)
 #define PARAMETER_GROUPS DEFAULTS(FIELD_PARAMETER_GROUPS, "decay", groups_source)
 #define KEEPS_OUTPUTS    DEFAULTS(FIELD_OUTPUTS, "kept", named_source)
 
@@ -61,7 +64,7 @@ static const struct program_row rows[] = {
                          FIXES(FIELD_ZERO_GRAD_TO, "none", "torch 2.11, Module.zero_grad: set_to_none = True"),
                          DEFAULTS(FIELD_CLIP_GRAD, "foreach",
                                   "transformers 5.23, training_args.py: max_grad_norm = 1.0"),
-                         FLOAT32_OUTPUTS, PARAMETER_GROUPS, EMBEDDING_STATES},
+                         FLOAT32_OUTPUTS, PARAMETER_GROUPS, EMBEDDING_STATES, LOSS_DETACHED},
         },
     [PROGRAM_ACCELERATE] =
         {
@@ -108,7 +111,7 @@ static const struct program_row rows[] = {
                        "transformers 5.23, trainer.py, _run_epoch: model.zero_grad() after the step"),
                  FIXES(FIELD_ZERO_GRAD_TO, "none", "torch 2.11, Module.zero_grad: set_to_none = True"),
                  DEFAULTS(FIELD_CLIP_GRAD, "foreach", "transformers 5.23, training_args.py: max_grad_norm = 1.0"),
-                 FLOAT32_OUTPUTS, PARAMETER_GROUPS, EMBEDDING_STATES,
+                 FLOAT32_OUTPUTS, PARAMETER_GROUPS, EMBEDDING_STATES, LOSS_DETACHED,
                  DEFAULTS(FIELD_METRICS, "entropy-accuracy",
                           "trl 1.0, sft_trainer.py, compute_loss: entropy_from_logits, argmax")},
         },

@@ -11,7 +11,7 @@
 #include "harness/base/text.h"
 #include "harness/case/workload.h"
 
-enum { PROGRAM_SETTINGS_MAXIMUM = 12 };
+enum { PROGRAM_SETTINGS_MAXIMUM = 14 };
 
 struct program_setting {
     const char *value; /* as a suite spells it; NULL: there is no such setting */

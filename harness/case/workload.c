@@ -231,6 +231,11 @@ bool workload_is_bitsandbytes(const struct workload *workload)
            workload->quantize == QUANTIZE_LINEAR;
 }
 
+bool workload_graph_holds(const struct workload *workload)
+{
+    return workload->lora_rank > 0 && (workload->checkpointing || workload_is_bitsandbytes(workload));
+}
+
 bool workload_is_packed(const struct workload *workload)
 {
     return workload->precision >= PRECISION_INT8 && workload->quantize >= QUANTIZE_GPTQ;

@@ -77,6 +77,9 @@ bool workload_steps_in_8bit(const struct workload *workload);
 
 /* Whether weights are stored as bitsandbytes stores them: int8 or int4, and projections alone. */
 bool workload_is_bitsandbytes(const struct workload *workload);
+/* Whether the graph of a loss holds anything after its backward pass: the input of checkpointed adapters, which is a
+ * leaf, or what layers of bitsandbytes keep as attributes. */
+bool workload_graph_holds(const struct workload *workload);
 
 /* Whether weights come packed, as GPTQ or AWQ stored them: transformers loads them as they are and computes in
  * float16. */

@@ -34,6 +34,11 @@ void build_release(struct build *build);
 /* What the model is fed, held. */
 void inputs_make(struct build *build);
 
+/* What goes with the graph of a loss, besides what the backward pass lets go: the leaves that a pass has made. */
+void loss_graph_end(struct build *build, const struct forward_leaves *leaves);
+/* That of the last backward pass, if the case detaches its losses: what comes first behind that pass calls it. */
+void detached_graph_end(struct build *build);
+
 /* Every parameter and buffer, in the order of module.to(device): taken where it is kept, and filled. */
 void tensors_load(struct build *build);
 

@@ -104,6 +104,11 @@ enum status_code workload_fit_check(const struct config *config, const struct wo
                           config->name, config->experts > 0 ? "experts" : "latent projections",
                           workload_value_words(error, FIELD_QUANTIZE, "linear").text);
     }
+    if (workload->stored_head && !config->tied_head) {
+        return status_set(error, STATUS_INVALID,
+                          "%s: the head of %s is not its embedding, and every checkpoint has one; leave it out",
+                          workload_key_words(error, FIELD_STORED_HEAD).text, config->name);
+    }
     if (workload->mode == MODE_LOAD) {
         return STATUS_OK;
     }

@@ -109,6 +109,22 @@ static void tensor_load(struct build *build, int index)
     }
 }
 
+/* Of a checkpoint that stores the head although it is tied: a tensor of its own until tie_weights, which comes last
+ * (transformers, modeling_utils.py: _load_state_dict_into_meta_model takes every stored name, from_pretrained ties when
+ * all have come). NULL: the case has none. */
+static struct value *stored_head_load(struct build *build)
+{
+    const struct skeleton *skeleton = build->forward.skeleton;
+    for (int i = 0; build->forward.workload->stored_head && i < skeleton->tensor_count; i++) {
+        const struct skeleton_tensor *own = &skeleton->tensors[i];
+        if (own->tied_to >= 0 && module_is_output_embedding(&skeleton->modules[own->module])) {
+            return tape_leaf(build->forward.tape, CATEGORY_WEIGHTS, workload_dtype(build->forward.workload), own->rank,
+                             own->size, false, own->path);
+        }
+    }
+    return NULL;
+}
+
 /* As transformers loads for bitsandbytes: the 16-bit tensor comes to the device, is quantised there, and goes. */
 static void tensor_load_quantized(struct build *build, int index, enum quantized_form form)
 {
@@ -248,6 +264,7 @@ void tensors_load(struct build *build)
     bool quantizes = precision_is_quantized(workload->precision, &form);
     bool prepares = workload->prepare_kbit;
     build->packing = packing_of(workload, build->forward.config->model_type);
+    struct value *head = stored_head_load(build);
     for (int i = 0; i < skeleton->tensor_count; i++) {
         int index = skeleton->load_order[i];
         const struct skeleton_tensor *tensor = &skeleton->tensors[index];
@@ -276,6 +293,7 @@ void tensors_load(struct build *build)
     }
     era_load_last(&older, build);
     own_code_tables(&build->forward);
+    tape_drop(build->forward.tape, head);
     if (workload_is_packed(workload)) {
         packed_prepare(build);
     }

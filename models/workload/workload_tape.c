@@ -171,19 +171,18 @@ static void gradients_zero(struct build *build)
     }
 }
 
-/* One micro-batch. The loss keeps its name until the next one is there, and with it the leaf of its graph. */
+/* One micro-batch. The loss keeps its name until the next one is there, and, if it is not detached, with it the leaf of
+ * its graph. */
 static void micro_batch(struct build *build, struct value **loss)
 {
     struct tape *tape = build->forward.tape;
     tape_stage_again(tape, STAGE_FORWARD);
+    detached_graph_end(build);
     struct forward_leaves leaves = build->leaves;
     build->leaves.count = 0;
     struct value *made = model_run(build);
     tape_let_go(tape, *loss);
-    tape_graphs_end(tape);
-    for (int i = 0; i < leaves.count; i++) {
-        tape_leaf_end(tape, leaves.values[i]);
-    }
+    loss_graph_end(build, &leaves);
     *loss = made;
     if (build->zeroes_before_backward) {
         tape_stage_again(tape, STAGE_BACKWARD); /* replaced by that of the backward pass */
@@ -244,6 +243,7 @@ static void step_take(struct build *build, const struct optimizer_settings *sett
     bool unscales = settings->form == OPTIMIZER_FORM_FUSED; /* _step_supports_amp_scaling */
     int frame = tape_frame_open(tape);
     struct scaler_loan loan = {NULL, NULL};
+    detached_graph_end(build);
     if (scaled) {
         tape_scaler_unscale(tape, &build->scaler, build->parameter_count, build->parameters, unscales && !clips);
     }

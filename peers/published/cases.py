@@ -37,6 +37,7 @@ SAME_SHAPES = {
     "google-bert/bert-large-cased": "bert-large-cased",
     "NousResearch/Llama-2-7b-hf": "meta-llama/Llama-2-7b-hf",
     "NousResearch/Llama-2-13b-hf": "meta-llama/Llama-2-13b-hf",
+    "NousResearch/Llama-2-70b-hf": "meta-llama/Llama-2-70b-hf",
     "lmsys/vicuna-7b-v1.5": "meta-llama/Llama-2-7b-hf",
     "BAAI/bge-base-en-v1.5": "bert-base-uncased",
     "TheBloke/LLaMa-7B-GPTQ": MODELS + "llama-7b",
@@ -250,6 +251,9 @@ def qwen_speed(row, source):
                "GPTQ-Int4": {"precision": "int4", "quantize": "gptq"},
                "AWQ": {"precision": "int4", "quantize": "awq"},
                "AWQ-INT4": {"precision": "int4", "quantize": "awq"}}[s["quantization"]]
+    if s["quantization"].startswith("AWQ") and re.search(r"Qwen2\.5-(0\.5|1\.5|3)B", row["model"]):
+        # Their heads are tied, and AutoAWQ stores a copy: 0.2.5, models/base.py, save_quantized clones every tensor.
+        weights["stored_head"] = True
     if "72B" in name and s["quantization"] != "BF16":
         # 29,696 columns instead of 29,568, so that groups divide among GPUs: issues 578 and 774 of QwenLM/Qwen3.
         name = MODELS + "Qwen2-72B-padded"
@@ -275,12 +279,21 @@ def fms_acceleration(row, source):
         raise NotPredicted("GPTBigCode and PowerLM are not modelled")
     fields = {"precision": s["torch_dtype"], "batch": s["batch"], "seq": s["seq"] if s["packing"] else 512,
               "optimizer": "adamw-foreach", "checkpointing": True}
-    if "quantization" in s:
-        raise NotPredicted("double quantisation is not modelled")
     if "lora_rank" in s:
         fields = {**fields, "lora_rank": s["lora_rank"], "lora_targets": "projections"}
+    if "quantization" in s:
+        if s["framework"].startswith("baseline"):
+            raise NotPredicted("TRL's cast of embeddings and head back to bfloat16, behind prepare_kbit, is not modelled")
+        if "mixtral" in row["model"].lower():
+            raise NotPredicted("experts that are layers of their own, as bitsandbytes quantises them, are not modelled")
+        if not s["packing"]:
+            raise NotPredicted("the longest batch is not recorded, and the peak is that of a pass")
+        # Its framework_plugin_bnb.py asks for double quantisation; it freezes the model and casts nothing.
+        fields = {**fields, "precision": "int4", "double_quant": True, "autocast": True, "float32_outputs": True}
+    if "lora_rank" in s:
+        fields["loss_detached"] = True  # the Trainer's training_step returns loss.detach()
     note = "" if s["packing"] else "lengths are not recorded; the peak is that of the step, which does not depend on them"
-    return Case(row["model"], "train", fields, note=note)
+    return Case(text_model(row["model"]), "train", fields, note=note)
 
 
 def litgpt(row, source):
@@ -310,9 +323,9 @@ def litgpt(row, source):
                   "accumulate": s["global_batch"] // s["micro_batch"]}
         quantized = s.get("quantization", "")
         note = ""
+    fields["precision"] = "int4" if quantized.startswith("bnb.nf4") else "bfloat16"
     if quantized == "bnb.nf4-dq":
-        raise NotPredicted("double quantisation is not modelled")
-    fields["precision"] = "int4" if quantized == "bnb.nf4" else "bfloat16"
+        fields["double_quant"] = True
     fields["optimizer"] = "adamw-foreach"
     return Case(text_model(row["model"]), "train", fields, note=note)
 
@@ -361,18 +374,20 @@ RULES = {
 
 
 # The releases that a case can name; what is newer does as the newest.
-OLDEST = {"transformers": (4, 31), "torch": (2, 1)}
-NEWEST = {"transformers": (5, 23), "torch": (2, 11)}
+OLDEST = {"transformers": (4, 31), "torch": (2, 1), "bitsandbytes": (0, 41)}
+NEWEST = {"transformers": (5, 23), "torch": (2, 11), "bitsandbytes": (0, 50)}
 
 
 def release_of(versions):
     """As `transformers=4.35+torch=2.1`, of the libraries whose version is stated and in the table; "": none."""
     words = []
-    for library in ("transformers", "torch"):
-        found = re.match(r"(\d+)\.(\d+)", versions.get(library, ""))
+    for library, oldest in OLDEST.items():
+        found = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", versions.get(library, ""))
         if found:
             number = (int(found[1]), int(found[2]))
-            if OLDEST[library] <= number < NEWEST[library]:
+            if library == "bitsandbytes" and number == (0, 43) and found[3] in ("0", "1"):
+                number = (0, 42)  # what docs/RELEASES.md says of these two
+            if oldest <= number < NEWEST[library]:
                 words.append(f"{library}={number[0]}.{number[1]}")
     return "+".join(words)
 
@@ -380,7 +395,10 @@ def release_of(versions):
 def case_of(row, source):
     case = RULES[source["source"]](row, source)
     inferred = source.get("inferred", {})
-    release = release_of({**inferred, **source.get("versions", {}), **row.get("versions", {})})
+    versions = {**inferred, **source.get("versions", {}), **row.get("versions", {})}
+    if case.fields["precision"] != "int4" or "quantize" in case.fields:
+        versions.pop("bitsandbytes", None)  # it has no part in the case
+    release = release_of(versions)
     if release:
         case.fields["release"] = release
     if "module_loading" in inferred:

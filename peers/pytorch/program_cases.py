@@ -161,6 +161,8 @@ def tiny_cases():
     out.append(case_of("plain-loop", "tiny/gpt2", "float32", 2, 8, clip_grad="default", loss_item=True))
     out.append(case_of("hf-trainer", "tiny/gpt2", "float32", 2, 8, mask=True, checkpointing=True))
     out.append(case_of("peft-script", "tiny/llama-gqa", "float32", 2, 8, lora_rank=2))
+    for precision in ("float32", "amp-bfloat16"):
+        out.append(case_of("hf-trainer", "tiny/llama-gqa", precision, 2, 8, lora_rank=2, checkpointing=True))
     for model in ("tiny/gpt2", "tiny/llama-gqa"):
         out.append(case_of("trl-sft", model, "amp-bfloat16", 2, 8, checkpointing=True))
         out.append(case_of("trl-sft", model, "amp-bfloat16", 10, 30))  # three chunks of entropies

@@ -45,6 +45,8 @@ def trainer_settings(case, device, folder):
 
 def hf_trainer(case, family, config, model, reader, device):
     import transformers
+    if case.get("lora_rank"):
+        model = peer_models.adapt(model, {"lora_targets": "attention", **case})
     with tempfile.TemporaryDirectory() as folder:
         arguments = transformers.TrainingArguments(**trainer_settings(case, device, folder))
         trainer = transformers.Trainer(model=model, args=arguments, train_dataset=Rows(case, family, config),

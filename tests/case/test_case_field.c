@@ -36,6 +36,7 @@ static const char *const grounds[] = {
     "model: tiny-llama, mode: train, accumulate: 2",
     "model: tiny-llama, mode: train, optimizer: adam-8bit",
     "model: tiny-llama, mode: train, lora_rank: 8",
+    "model: tiny-llama, mode: train, lora_rank: 8, checkpointing: true",
     "model: tiny-llama, mode: train, lora_rank: 8, precision: int8",
     "model: tiny-llama, mode: load, precision: int8",
     "model: tiny-llama, mode: load, precision: int4",

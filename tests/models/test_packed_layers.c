@@ -13,10 +13,13 @@
 
 #include "harness/base/json.h"
 #include "harness/tape/packed.h"
+#include "models/find/catalogue.h"
 #include "models/find/model.h"
 #include "models/skeleton/quantization.h"
+#include "models/workload/workload_fit.h"
 #include "models/workload/workload_tape.h"
 #include "tests/models/shadow_lines.h"
+#include "tests/support/modelled.h"
 
 static const char lines_path[] = "peers/pytorch/packed_layers.jsonl";
 
@@ -212,6 +215,39 @@ static void what_no_layer_reads_is_refused(void **state)
     refused("int4", "gptq", "mode", "train", "training beside packed weights is not modelled");
 }
 
+/* AutoAWQ stores the head of a model although it is the embedding: 151,936 rows of 896 numbers in float16. */
+static void a_stored_head_goes_when_it_is_tied(void **state)
+{
+    (void)state;
+    struct stage_figures figures[2];
+    for (int stored = 0; stored < 2; stored++) {
+        struct modelled modelled = {0};
+        struct workload workload = workload_default(MODE_LOAD);
+        workload.precision = PRECISION_INT4;
+        workload.quantize = QUANTIZE_AWQ;
+        workload.head = HEAD_LM;
+        workload.stored_head = stored == 1;
+        modelled_require(&modelled, "Qwen/Qwen2.5-0.5B", &workload, "sm_80");
+        struct tape_view view = tape_view(modelled.tape);
+        stage_figures_take(&view, &figures[stored]);
+        modelled_close(&modelled);
+    }
+    assert_true(figures[1].end[STAGE_LOAD] == figures[0].end[STAGE_LOAD]);
+    assert_true(figures[1].peak[STAGE_LOAD] == figures[0].peak[STAGE_LOAD] + INT64_C(2) * 151936 * 896);
+}
+
+static void a_head_that_is_not_tied_is_stored_by_every_checkpoint(void **state)
+{
+    (void)state;
+    struct status error = {0};
+    struct config config;
+    struct workload workload = workload_default(MODE_INFER);
+    workload.stored_head = true;
+    assert_int_equal(config_find("models/catalogue", "meta-llama/Llama-2-7b-hf", &config, &error), STATUS_OK);
+    assert_int_equal(workload_fit_check(&config, &workload, false, &error), STATUS_INVALID);
+    assert_non_null(strstr(error.text, "is not its embedding, and every checkpoint has one; leave it out"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +255,8 @@ int main(void)
         cmocka_unit_test(a_layer_takes_what_the_real_one_takes),
         cmocka_unit_test(older_releases_give_every_layer_a_bias),
         cmocka_unit_test(what_no_layer_reads_is_refused),
+        cmocka_unit_test(a_stored_head_goes_when_it_is_tied),
+        cmocka_unit_test(a_head_that_is_not_tied_is_stored_by_every_checkpoint),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

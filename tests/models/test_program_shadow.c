@@ -50,8 +50,8 @@ static bool is_held(const struct json *line)
         workload_set(&workload, "program", shadow_text(line, "program"), NULL) != STATUS_OK) {
         return false;
     }
-    return json_boolean_or(json_get(line, "set_to_none"), true) && !is_other(line) &&
-           json_integer_or(json_get(line, "lora_rank"), 0) == 0;
+    bool drops_out = strcmp(shadow_text(line, "program"), "peft-script") == 0;
+    return json_boolean_or(json_get(line, "set_to_none"), true) && !is_other(line) && !drops_out;
 }
 
 /* Older Trainers that our tape does not follow to the end: checkpoints of the reentrant kind, which were the default
