@@ -220,7 +220,7 @@ static enum status_code part_check(const struct part *part, struct status *error
         return status_set(error, STATUS_INVALID,
                           "%s: '%.*s' names no library that is known; write transformers=4.46, torch=2.1, "
                           "bitsandbytes=0.41 or transformers=4.46+torch=2.1",
-                          workload_key_words(error, FIELD_RELEASE).text, (int)part->length, part->text);
+                          key_spelling(error, "release").text, (int)part->length, part->text);
     }
     const struct library *library = &libraries[part->library];
     int number = number_of(part->release, part->release_length);
@@ -232,7 +232,7 @@ static enum status_code part_check(const struct part *part, struct status *error
                ? STATUS_OK
                : status_set(error, STATUS_INVALID,
                             "%s: '%.*s' of %s %s; write one from %d.%d to %d.%d, or leave it out for %d.%d",
-                            workload_key_words(error, FIELD_RELEASE).text, (int)part->release_length, part->release,
+                            key_spelling(error, "release").text, (int)part->release_length, part->release,
                             library->name, why, library->first / 1000, library->first % 1000, library->last / 1000,
                             library->last % 1000, library->last / 1000, library->last % 1000);
 }
@@ -249,7 +249,7 @@ enum status_code release_text_check(const char *text, struct status *error)
             code = status_set(error, STATUS_INVALID,
                               "%s: %s names a library twice, or in another order; write "
                               "transformers=4.46+torch=2.1+bitsandbytes=0.41",
-                              workload_key_words(error, FIELD_RELEASE).text, text);
+                              key_spelling(error, "release").text, text);
         }
         before = part.library;
     } while (code == STATUS_OK && *at != '\0');

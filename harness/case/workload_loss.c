@@ -3,11 +3,6 @@
 
 #include "harness/case/workload_words.h"
 
-bool workload_loss_is_chunked(const struct workload *workload)
-{
-    return workload->mode == MODE_TRAIN && workload->loss >= LOSS_CHUNKED;
-}
-
 static enum status_code smoothing_check(const struct workload *workload, struct status *error)
 {
     if (workload->label_smoothing == LABEL_SMOOTHING_NONE || workload->loss == LOSS_COMPOSED) {

@@ -4,25 +4,15 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-static bool is_option(const struct status *error)
-{
-    return error != NULL && error->spelling == STATUS_SPELLING_OPTIONS;
-}
-
 struct workload_words workload_key_words(const struct status *error, enum case_field field)
 {
-    struct workload_words words;
-    snprintf(words.text, sizeof words.text, "%s%s", is_option(error) ? "--" : "", case_field_row(field)->key);
-    for (char *byte = words.text; is_option(error) && *byte != '\0'; byte++) {
-        *byte = *byte == '_' ? '-' : *byte;
-    }
-    return words;
+    return key_spelling(error, case_field_row(field)->key);
 }
 
 struct workload_words workload_value_words(const struct status *error, enum case_field field, const char *value)
 {
     struct workload_words key = workload_key_words(error, field), words;
-    snprintf(words.text, sizeof words.text, "%.30s%s %.30s", key.text, is_option(error) ? "" : ":", value);
+    snprintf(words.text, sizeof words.text, "%.30s%s %.30s", key.text, key_is_option(error) ? "" : ":", value);
     return words;
 }
 
@@ -38,7 +28,7 @@ void workload_remedy_append(const struct status *error, enum case_field field, s
     const char *remedy = case_field_row(field)->remedy;
     bool in_key = false;
     for (; remedy != NULL && *remedy != '\0'; remedy++) {
-        if (is_option(error)) {
+        if (key_is_option(error)) {
             text_append_bytes(text, remedy, 1);
         } else if (remedy[0] == '-' && remedy[1] == '-') { /* "--group-size 64" is "group_size: 64" in a suite */
             in_key = true;

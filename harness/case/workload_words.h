@@ -3,14 +3,9 @@
 #ifndef ASSAY_CASE_WORKLOAD_WORDS_H
 #define ASSAY_CASE_WORKLOAD_WORDS_H
 
-#include "harness/base/status.h"
 #include "harness/base/text.h"
 #include "harness/case/case_field.h"
-
-/* By value, so that it can stand among the arguments of status_set. error NULL: of a suite. */
-struct workload_words {
-    char text[64];
-};
+#include "harness/case/key_spelling.h"
 
 /* The field alone: "lora_rank", "--lora-rank". */
 struct workload_words workload_key_words(const struct status *error, enum case_field field);

@@ -214,8 +214,8 @@ static void what_is_named_wins_in_suites_and_options(void **state)
         "tiny-gpt2/train/plain-loop/float32/b2/s8/adam-single/use-cache",
         "tiny-bert/train/plain-loop/float32/b2/s8/adamw-foreach/outputs-kept",
         "tiny-gpt2/train/lightning/float32/b2/s8/adamw-foreach/zero-grad-before-backward/use-cache",
-        "tiny-gpt2/train/hf-trainer/float32/b2/s8/paged-adamw-8bit/groups-decay/embedding-states-float32/"
-        "clip-grad-foreach",
+        ("tiny-gpt2/train/hf-trainer/float32/b2/s8/paged-adamw-8bit/groups-decay/embedding-states-float32/"
+         "clip-grad-foreach"),
         "tiny-gpt2/train/hf-trainer/float32/b2/s8/paged-adamw-32bit/groups-decay/clip-grad-foreach",
     };
     struct suite suite;

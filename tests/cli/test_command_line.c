@@ -364,11 +364,10 @@ static void a_case_that_cannot_be_predicted_is_told(void **state)
     (void)state;
     const char *const words[] = {"plan", "tests/cli/data/long-sequence-suite.yaml", NULL};
     struct command_result result = assay(words);
-    assert_string_equal(
-        text_string(&result.error),
-        "assay: plan: tiny-bert/infer/float32/b1/s4096 cannot be predicted: seq: 4096 is "
-        "more than the 64 positions of tiny-bert; write at most 64\n"
-        "assay: plan: exit code 3: INCONCLUSIVE: 1 of 2 cases cannot be predicted\n");
+    assert_string_equal(text_string(&result.error),
+                        "assay: plan: tiny-bert/infer/float32/b1/s4096 cannot be predicted: seq: 4096 is "
+                        "more than the 64 positions of tiny-bert; write at most 64\n"
+                        "assay: plan: exit code 3: INCONCLUSIVE: 1 of 2 cases cannot be predicted\n");
     assert_non_null(strstr(text_string(&result.output), " MiB  tiny-bert/infer/float32/b1/s16\n"));
     assert_non_null(strstr(text_string(&result.output), "           -  tiny-bert/infer/float32/b1/s4096\n"));
     assert_int_equal(result.exit_code, 3);
