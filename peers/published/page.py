@@ -302,8 +302,9 @@ def readme_lines(figures):
     stated = by_group([entry for entry in figures if has_versions(entry[0])])["device, training"]
     allocated, reserved, training, after = (said[name] for name in GROUPS)
     return "\n".join([
-        f"**Against {count} measurements that others published** ([docs/PUBLISHED.md](docs/PUBLISHED.md)), on GPUs that assay never saw, the",
-        "median error of what is predicted is, by the bytes that were measured:",
+        f"**Against {count} measurements that others published** ([docs/PUBLISHED.md](docs/PUBLISHED.md)), on GPUs that assay never saw:",
+        f"{sum(map(len, by_group(figures).values()))} figures of these are predicted for a case of which the source leaves at most one thing open. Their",
+        "median error is, by the bytes that were measured:",
         f"{allocated}; {reserved}; {after};",
         f"{training}, and of the {len(stated)} of these whose source states its versions {percent(stats_of(stated)['median'])}."])
 
