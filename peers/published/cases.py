@@ -3,6 +3,7 @@
 A rule here follows from a source, never from a figure: what a source leaves open has the default of the program that
 was run. case_of(row, source) gives a Case, or raises NotPredicted with the reason, which the page shows.
 """
+import fnmatch
 import re
 from dataclasses import dataclass, field
 
@@ -400,6 +401,8 @@ def release_of(versions):
 def case_of(row, source):
     case = RULES[source["source"]](row, source)
     inferred = source.get("inferred", {})
+    if not fnmatch.fnmatch(row["id"], inferred.get("rows", "*")):
+        inferred = {}
     versions = {**inferred, **source.get("versions", {}), **row.get("versions", {})}
     if case.fields["precision"] != "int4" or "quantize" in case.fields:
         versions.pop("bitsandbytes", None)  # it has no part in the case

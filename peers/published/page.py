@@ -161,9 +161,9 @@ def inferred_lines(figures):
     rows = []
     for name, source in sorted(sources.items()):
         inferred = dict(source.get("inferred", {}))
-        why = inferred.pop("why", "")
+        why, part = inferred.pop("why", ""), inferred.pop("rows", "")
         if why:
-            rows.append([name, ", ".join(f"{key} {value}" for key, value in inferred.items()), why])
+            rows.append([f"`{part}`" if part else name, ", ".join(f"{key} {value}" for key, value in inferred.items()), why])
     return table(["source", "taken", "why"], rows)
 
 
