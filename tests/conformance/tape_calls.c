@@ -12,6 +12,7 @@
 
 #include "models/config/family.h"
 #include "models/find/catalogue.h"
+#include "models/workload/workload_fit.h"
 #include "models/workload/workload_tape.h"
 
 static bool call_is_known(const struct tape_calls *calls, const struct tape_call *call)
@@ -79,14 +80,14 @@ static void model_collect(struct tape_calls *calls, const struct config *config)
     static const char *const targets[] = {"host", "sm_80", "sm_90"};
     for (int precision = 0; precision < PRECISION_COUNT; precision++) {
         for (int attention = 0; attention < ATTENTION_COUNT; attention++) {
-            if (config->score_cap > 0 && attention != ATTENTION_EAGER) {
-                continue; /* what workload_tape refuses */
-            }
             struct workload workload = workload_default(MODE_INFER);
             workload.precision = (enum precision)precision;
             workload.attention = (enum attention)attention;
             workload.batch = 2;
             workload.seq = 16;
+            if (attention != ATTENTION_EAGER && workload_fit_check(config, &workload, false, NULL) != STATUS_OK) {
+                continue; /* what the class has not is refused, and every class has eager */
+            }
             workload_collect(calls, config, &workload, "host");
             workload.mode = MODE_TRAIN;
             for (int optimizer = OPTIMIZER_NONE + 1; optimizer < OPTIMIZER_COUNT; optimizer++) {
