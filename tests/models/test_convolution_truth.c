@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "harness/tape/convolution_workspace.h"
+#include "tests/models/convolution_choices.h"
 #include "tests/models/shadow_lines.h"
 
 static const char probe_path[] = "results/reference/nvidia-h100-80gb-hbm3/pytorch-2.11.0/probe.jsonl";
@@ -110,8 +110,7 @@ static void the_rule_explains_what_an_h100_took(void **state)
 
 /* -- what cuDNN's heuristic names for other GPUs: lines of convolution_choice.txt */
 
-static const char choices_path[] = "peers/pytorch/convolution_choice.txt";
-enum { DEVICE_COUNT = 4, FORM_COUNT = 2 };
+enum { DEVICE_COUNT = CHOICE_DEVICE_COUNT, FORM_COUNT = 2 };
 
 static const struct {
     const char *word, *name;
@@ -127,36 +126,16 @@ static struct {
     int rows, blocks;
 } asked[DEVICE_COUNT][FORM_COUNT][PASS_COUNT];
 
-/* "tf32 weight 8 64 64 56 3 1 1: H100 68=13287635 17=29491200, A100 ..." */
-static void choice_check(char *line)
+static void choice_check(const struct convolution_choice *choice)
 {
-    static const char *const passes[] = {"forward", "image", "weight"};
-    char form[16], pass[16], word[16];
-    struct convolution_shape shape = {.tf32_allowed = true};
-    long long images, channels, filters, rows, kernel, stride, padding, engine, bytes, largest_engine, largest;
-    if (sscanf(line, "%15s %15s %lld %lld %lld %lld %lld %lld %lld", form, pass, &images, &channels, &filters, &rows,
-               &kernel, &stride, &padding) != 9 ||
-        strcmp(form, "float32") == 0) {
-        return;
-    }
-    shape.dtype = strcmp(form, "tf32") == 0 ? DTYPE_FLOAT32 : DTYPE_BFLOAT16;
-    shape.images = images, shape.channels = channels, shape.filters = filters;
-    shape.kernel = kernel, shape.stride = stride, shape.padding = padding;
-    shape.image_rows = shape.image_columns = rows;
-    shape.rows = shape.columns = (rows + 2 * padding - kernel) / stride + 1;
-    int of_pass = 0;
-    while (strcmp(passes[of_pass], pass) != 0) {
-        assert_true(++of_pass < PASS_COUNT);
-    }
-    const char *at = strchr(line, ':') + 1;
-    for (int i = 0; i < DEVICE_COUNT; i++, at = strchr(at, ',') != NULL ? strchr(at, ',') + 1 : "") {
-        assert_int_equal(sscanf(at, "%15s %lld=%lld %lld=%lld", word, &engine, &bytes, &largest_engine, &largest), 5);
-        assert_string_equal(word, devices[i].word);
+    for (int i = 0; i < DEVICE_COUNT; i++) {
+        int64_t bytes = choice->devices[i].bytes;
+        assert_string_equal(choice->devices[i].word, devices[i].word);
         assert_int_equal(target_find(devices[i].name, &target, NULL), STATUS_OK);
-        int64_t ours = convolution_workspace_bytes(target, (enum opcode)(OPCODE_CONVOLUTION + of_pass), &shape);
-        int of_form = shape.dtype != DTYPE_FLOAT32;
-        asked[i][of_form][of_pass].rows++;
-        asked[i][of_form][of_pass].blocks += llabs(ours - (int64_t)bytes) <= (1 << 20) + (int64_t)bytes / 20;
+        int64_t ours = convolution_workspace_bytes(target, choice->opcode, &choice->shape);
+        int of_form = choice->shape.dtype != DTYPE_FLOAT32;
+        asked[i][of_form][choice->pass].rows++;
+        asked[i][of_form][choice->pass].blocks += llabs(ours - bytes) <= (1 << 20) + bytes / 20;
     }
 }
 
@@ -165,17 +144,7 @@ static void choice_check(char *line)
 static void the_rule_explains_what_cudnn_names_for_other_gpus(void **state)
 {
     (void)state;
-    FILE *file = fopen(choices_path, "r");
-    assert_non_null(file);
-    char *line = NULL;
-    size_t capacity = 0;
-    while (getline(&line, &capacity, file) > 0) {
-        if (line[0] != '#') {
-            choice_check(line);
-        }
-    }
-    free(line);
-    fclose(file);
+    convolution_choices_each(choice_check);
     for (int i = 0; i < DEVICE_COUNT; i++) {
         for (int form = 0; form < FORM_COUNT; form++) {
             for (int pass = 0; pass < PASS_COUNT; pass++) {

@@ -12,13 +12,13 @@
 #include <cmocka.h>
 
 #include "harness/replay/least_memory.h"
-#include "harness/tape/convolution_workspace.h"
 #include "harness/tape/cudnn_search.h"
+#include "tests/models/convolution_choices.h"
 #include "tests/models/shadow_lines.h"
 #include "tests/support/device_use.h"
 #include "tests/support/modelled.h"
 
-enum { PASS_COUNT = 3, DEVICE_COUNT = 4, LARGE_BYTES = 200000000 };
+enum { PASS_COUNT = 3, DEVICE_COUNT = CHOICE_DEVICE_COUNT, LARGE_BYTES = 200000000 };
 
 static const struct target *target_named(const char *name)
 {
@@ -29,7 +29,6 @@ static const struct target *target_named(const char *name)
 
 /* -- the largest engine of each line of convolution_choice.txt, in TF32, of 200 MB and more */
 
-static const char choices_path[] = "peers/pytorch/convolution_choice.txt";
 static const struct {
     const char *word, *name;
     int rows[PASS_COUNT], least[PASS_COUNT]; /* forward, towards the image, towards the weight */
@@ -43,41 +42,20 @@ static struct {
     int rows, near;
 } large[DEVICE_COUNT][PASS_COUNT];
 
-static void choice_check(const char *line)
+static void choice_check(const struct convolution_choice *choice)
 {
-    static const char *const passes[PASS_COUNT] = {"forward", "image", "weight"};
-    char form[16], pass[16], word[16];
-    long long size[7], bytes, first;
-    if (sscanf(line, "%15s %15s %lld %lld %lld %lld %lld %lld %lld", form, pass, &size[0], &size[1], &size[2], &size[3],
-               &size[4], &size[5], &size[6]) != 9 ||
-        strcmp(form, "tf32") != 0) {
+    if (strcmp(choice->form, "tf32") != 0) {
         return;
     }
-    struct convolution_shape shape = {.images = size[0],
-                                      .channels = size[1],
-                                      .filters = size[2],
-                                      .image_rows = size[3],
-                                      .image_columns = size[3],
-                                      .kernel = size[4],
-                                      .stride = size[5],
-                                      .padding = size[6],
-                                      .dtype = DTYPE_FLOAT32,
-                                      .tf32_allowed = true};
-    shape.rows = shape.columns = (size[3] + 2 * size[6] - size[4]) / size[5] + 1;
-    int of_pass = 0;
-    while (strcmp(passes[of_pass], pass) != 0) {
-        assert_true(++of_pass < PASS_COUNT);
-    }
-    const char *at = strchr(line, ':') + 1;
-    for (int i = 0; i < DEVICE_COUNT; i++, at = strchr(at, ',') != NULL ? strchr(at, ',') + 1 : "") {
-        assert_int_equal(sscanf(at, "%15s %*d=%lld %*d=%lld", word, &first, &bytes), 3);
-        assert_string_equal(word, devices[i].word);
-        enum opcode opcode = (enum opcode)(OPCODE_CONVOLUTION + of_pass);
-        int64_t ours = cudnn_search_bytes(target_named(devices[i].name), opcode, &shape);
-        assert_true(ours >= convolution_workspace_bytes(target_named(devices[i].name), opcode, &shape));
+    for (int i = 0; i < DEVICE_COUNT; i++) {
+        int64_t bytes = choice->devices[i].largest_bytes;
+        assert_string_equal(choice->devices[i].word, devices[i].word);
+        const struct target *target = target_named(devices[i].name);
+        int64_t ours = cudnn_search_bytes(target, choice->opcode, &choice->shape);
+        assert_true(ours >= convolution_workspace_bytes(target, choice->opcode, &choice->shape));
         if (bytes >= LARGE_BYTES) {
-            large[i][of_pass].rows++;
-            large[i][of_pass].near += llabs(ours - (int64_t)bytes) <= (int64_t)bytes / 10;
+            large[i][choice->pass].rows++;
+            large[i][choice->pass].near += llabs(ours - bytes) <= bytes / 10;
         }
     }
 }
@@ -86,17 +64,7 @@ static void choice_check(const char *line)
 static void the_largest_workspaces_are_as_cudnn_names_them(void **state)
 {
     (void)state;
-    FILE *file = fopen(choices_path, "r");
-    assert_non_null(file);
-    char *line = NULL;
-    size_t capacity = 0;
-    while (getline(&line, &capacity, file) > 0) {
-        if (line[0] != '#') {
-            choice_check(line);
-        }
-    }
-    free(line);
-    fclose(file);
+    convolution_choices_each(choice_check);
     for (int i = 0; i < DEVICE_COUNT * PASS_COUNT; i++) {
         int device = i / PASS_COUNT, pass = i % PASS_COUNT;
         print_message("%s %s: %d of %d\n", devices[device].word, opcode_name((enum opcode)(OPCODE_CONVOLUTION + pass)),
