@@ -12,6 +12,7 @@
 #include "harness/cli/command.h"
 #include "harness/cli/constants_option.h"
 #include "harness/cli/model_notes.h"
+#include "harness/cli/number_option.h"
 #include "harness/cli/output.h"
 #include "harness/cli/program_revision.h"
 #include "harness/cli/report_files.h"
@@ -120,52 +121,6 @@ static enum status_code report_give(struct arena *arena, const struct report_fol
     return code;
 }
 
-/* The value of an option as a whole number; *number stays as it is if the option was not given. */
-static enum status_code number_read(const struct arguments *arguments, const char *name, int64_t minimum,
-                                    int64_t maximum, int *number, struct status *error)
-{
-    const char *text = arguments_value(arguments, name);
-    int64_t value = 0;
-    if (text == NULL) {
-        return STATUS_OK;
-    }
-    enum status_code code = integer_parse(text, minimum, maximum, &value, error);
-    if (code != STATUS_OK) {
-        status_prefix(error, "run: --%s", name);
-        return code;
-    }
-    *number = (int)value;
-    return STATUS_OK;
-}
-
-/* The value of an option as seconds: "300", "90s", "5m", "2h". */
-static enum status_code seconds_read(const struct arguments *arguments, const char *name, int64_t maximum, int *seconds,
-                                     struct status *error)
-{
-    static const struct {
-        char unit;
-        int seconds;
-    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}};
-    const char *text = arguments_value(arguments, name);
-    size_t digits = text != NULL ? strspn(text, "0123456789") : 0;
-    int64_t value = 0;
-    for (size_t i = 0; digits > 0 && i < sizeof units / sizeof units[0]; i++) {
-        char number[16];
-        if (text[digits] != units[i].unit || text[digits + 1] != '\0' || digits >= sizeof number) {
-            continue;
-        }
-        snprintf(number, sizeof number, "%.*s", (int)digits, text);
-        enum status_code code = integer_parse(number, 0, maximum / units[i].seconds, &value, error);
-        if (code != STATUS_OK) {
-            status_prefix(error, "run: --%s %s", name, text);
-            return code;
-        }
-        *seconds = (int)value * units[i].seconds;
-        return STATUS_OK;
-    }
-    return number_read(arguments, name, 0, maximum, seconds, error);
-}
-
 static enum status_code options_read(const struct arguments *arguments, char device[DEVICE_SPEC_BYTES],
                                      struct run_options *run, struct status *error)
 {
@@ -182,9 +137,10 @@ static enum status_code options_read(const struct arguments *arguments, char dev
                                                                         : RUN_PROOF_NONE;
     run->lock_folder = lock_folder != NULL && lock_folder[0] != '\0' ? lock_folder : NULL;
     run->progress = run_progress_terminal(arguments_value(arguments, "quiet") != NULL);
-    enum status_code code = number_read(arguments, "jobs", 1, RUN_JOBS_MAXIMUM, &run->jobs, error);
+    enum status_code code = number_option_read(arguments, "jobs", 1, RUN_JOBS_MAXIMUM, &run->jobs, error);
     if (code == STATUS_OK) {
-        code = seconds_read(arguments, "wait-device", RUN_WAIT_SECONDS_MAXIMUM, &run->wait_device_seconds, error);
+        code =
+            seconds_option_read(arguments, "wait-device", RUN_WAIT_SECONDS_MAXIMUM, &run->wait_device_seconds, error);
     }
     if (code == STATUS_OK && run->device != NULL) {
         code = device_spec_words(run->device, device, error);

@@ -16,7 +16,10 @@
 #include "harness/base/json.h"
 #include "harness/run/run_line.h"
 
-enum { HOLDER_BYTES = 8192 };
+enum {
+    HOLDER_BYTES = 8192,
+    FILES_INHERITED_MAXIMUM = 256 /* the descriptors among which one is looked for; a shell's have one digit */
+};
 
 const char *device_lock_folder(void)
 {
@@ -98,7 +101,7 @@ static void holder_describe(int file, char text[STATUS_TEXT_BYTES])
 }
 
 /* Best effort: a lock whose holder could not be written down is a lock all the same. */
-static void holder_write(int file, const char *records_folder)
+static void holder_write(int file, pid_t pid, const char *records_folder)
 {
     char since[TIME_BYTES], here[PATH_MAX] = "";
     struct text folder = {0}, line = {0};
@@ -107,7 +110,7 @@ static void holder_write(int file, const char *records_folder)
         text_format(&folder, "%s/", here);
     }
     text_append(&folder, records_folder);
-    bool made = json_set(holder, "pid", json_integer_new(getpid())) &&
+    bool made = json_set(holder, "pid", json_integer_new(pid)) &&
                 json_set(holder, "since", json_string_new(time_text(since))) &&
                 json_set(holder, "folder", json_string_new(text_string(&folder)));
     if (made && json_write(holder, 0, &line, NULL) == STATUS_OK && ftruncate(file, 0) == 0) {
@@ -119,30 +122,75 @@ static void holder_write(int file, const char *records_folder)
     text_release(&line);
 }
 
+bool device_lock_path(const char *folder, const char *name, char path[PATH_MAX])
+{
+    return snprintf(path, PATH_MAX, "%s/assay-%s.lock", folder, name) < PATH_MAX;
+}
+
+/* The lock file, opened and known to be one of ours; not locked. */
+static enum status_code lock_open(const char *folder, const char *name, struct device_lock *lock, struct status *error)
+{
+    struct device_lock opened = {.file = -1};
+    if (!device_lock_path(folder, name, opened.path)) {
+        return status_set(error, STATUS_IO, "%s: the path of a lock is too long", folder);
+    }
+    opened.file = lock_file_open(opened.path);
+    if (opened.file < 0) {
+        return status_set(error, STATUS_IO, "%s: cannot be opened for a lock: %s", opened.path, strerror(errno));
+    }
+    if (!lock_file_is_sound(opened.file, opened.path)) {
+        device_lock_release(&opened);
+        return status_set(error, STATUS_IO, "%s: not a regular file with one name; remove it", opened.path);
+    }
+    *lock = opened;
+    return STATUS_OK;
+}
+
+/* What flock said of the lock file, with its holder. */
+static enum status_code lock_refuse(const struct device_lock *lock, const char *name, int cause, struct status *error)
+{
+    char holder[STATUS_TEXT_BYTES];
+    if (cause != EWOULDBLOCK) {
+        return status_set(error, STATUS_IO, "%s: cannot be locked: %s", lock->path, strerror(cause));
+    }
+    holder_describe(lock->file, holder);
+    return status_set(error, STATUS_DEVICE,
+                      "%s is taken by %s; wait for it (--wait-device SECONDS), or start both runs with --share-device",
+                      name, holder);
+}
+
+/* Whether who started this program has the lock for itself and for us: one of the descriptors that came with exec (our
+ * own close there) is of the lock file, and locks it alone. To ask so changes nothing if it does. */
+static bool lock_is_inherited(const struct device_lock *lock)
+{
+    struct stat wanted, found;
+    bool held = false;
+    if (fstat(lock->file, &wanted) != 0) {
+        return false;
+    }
+    for (int file = STDERR_FILENO + 1; file < FILES_INHERITED_MAXIMUM && !held; file++) {
+        int flags = fcntl(file, F_GETFD);
+        held = flags >= 0 && (flags & FD_CLOEXEC) == 0 && fstat(file, &found) == 0 && found.st_dev == wanted.st_dev &&
+               found.st_ino == wanted.st_ino && flock(file, LOCK_EX | LOCK_NB) == 0;
+    }
+    return held;
+}
+
 enum status_code device_lock_take(const char *folder, const char *name, bool shared, const char *records_folder,
                                   struct device_lock *lock, struct status *error)
 {
-    struct device_lock taken = {.file = -1};
-    char holder[STATUS_TEXT_BYTES];
-    if (snprintf(taken.path, sizeof taken.path, "%s/assay-%s.lock", folder, name) >= (int)sizeof taken.path) {
-        return status_set(error, STATUS_IO, "%s: the path of a lock is too long", folder);
+    struct device_lock taken;
+    enum status_code code = lock_open(folder, name, &taken, error);
+    if (code != STATUS_OK) {
+        return code;
     }
-    taken.file = lock_file_open(taken.path);
-    if (taken.file < 0) {
-        return status_set(error, STATUS_IO, "%s: cannot be opened for a lock: %s", taken.path, strerror(errno));
-    }
-    enum status_code code = STATUS_OK;
-    if (!lock_file_is_sound(taken.file, taken.path)) {
-        code = status_set(error, STATUS_IO, "%s: not a regular file with one name; remove it", taken.path);
-    } else if (flock(taken.file, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0) {
+    if (flock(taken.file, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0) {
         int cause = errno;
-        holder_describe(taken.file, holder);
-        code = cause == EWOULDBLOCK
-                   ? status_set(error, STATUS_DEVICE,
-                                "%s is taken by %s; wait for it (--wait-device SECONDS), or start both runs with "
-                                "--share-device",
-                                name, holder)
-                   : status_set(error, STATUS_IO, "%s: cannot be locked: %s", taken.path, strerror(cause));
+        if (cause == EWOULDBLOCK && lock_is_inherited(&taken)) {
+            *lock = taken; /* its holder stays who others are told of */
+            return STATUS_OK;
+        }
+        code = lock_refuse(&taken, name, cause, error);
     } else if (!lock_file_is_sound(taken.file, taken.path)) {
         code = status_set(error, STATUS_DEVICE, "%s: taken away while it was locked; try again", taken.path);
     }
@@ -150,9 +198,40 @@ enum status_code device_lock_take(const char *folder, const char *name, bool sha
         device_lock_release(&taken);
         return code;
     }
-    holder_write(taken.file, records_folder);
+    holder_write(taken.file, getpid(), records_folder);
     *lock = taken;
     return STATUS_OK;
+}
+
+enum status_code device_lock_make(const char *folder, const char *name, char path[PATH_MAX], struct status *error)
+{
+    struct device_lock lock;
+    enum status_code code = lock_open(folder, name, &lock, error);
+    if (code == STATUS_OK) {
+        snprintf(path, PATH_MAX, "%s", lock.path);
+        device_lock_release(&lock);
+    }
+    return code;
+}
+
+enum status_code device_lock_hold(const char *folder, const char *name, int file, const char *records_folder,
+                                  struct status *error)
+{
+    struct device_lock lock;
+    enum status_code code = lock_open(folder, name, &lock, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    if (!lock_file_is_sound(file, lock.path)) {
+        code = status_set(error, STATUS_INVALID, "descriptor %d is not %s; open it before: exec %d<%s", file, lock.path,
+                          file, lock.path);
+    } else if (flock(file, LOCK_EX | LOCK_NB) != 0) {
+        code = lock_refuse(&lock, name, errno, error);
+    } else {
+        holder_write(lock.file, getppid(), records_folder); /* theirs may be for reading alone */
+    }
+    device_lock_release(&lock);
+    return code;
 }
 
 void device_lock_release(struct device_lock *lock)

@@ -3,7 +3,10 @@
  *
  * A run that measures alone locks it for itself; runs that share lock it together. Children inherit the lock, so that a
  * GPU is taken as long as any process of a run lives. The kernel gives it back when they are gone, however they went;
- * the file stays, and holds a line about who took it last. */
+ * the file stays, and holds a line about who took it last.
+ *
+ * A script that measures with several programs opens the file itself and locks it once (device_lock_hold); the programs
+ * that it starts find the lock among the descriptors that came with them, and neither wait for it nor take it. */
 #ifndef ASSAY_RUN_DEVICE_LOCK_H
 #define ASSAY_RUN_DEVICE_LOCK_H
 
@@ -27,10 +30,23 @@ const char *device_lock_folder(void);
  * digit or '-'. False if both are empty. */
 bool device_lock_name(const char *uuid, const char *pci_bus_id, char name[DEVICE_LOCK_NAME_BYTES]);
 
-/* Takes the lock without waiting. records_folder: what others are told. STATUS_DEVICE: another run has it; the text
- * says who and what to do. STATUS_IO: there can be no lock here. */
+/* The path of a lock; false if it is too long. */
+bool device_lock_path(const char *folder, const char *name, char path[PATH_MAX]);
+
+/* Takes the lock without waiting; one that who started this program holds for itself is ours too, shared or not.
+ * records_folder: what others are told. STATUS_DEVICE: another run has it; the text says who and what to do. STATUS_IO:
+ * there can be no lock here. */
 enum status_code device_lock_take(const char *folder, const char *name, bool shared, const char *records_folder,
                                   struct device_lock *lock, struct status *error);
+
+/* Makes the file of a lock, if it is not there, and tells its path. STATUS_IO: there can be no lock here. */
+enum status_code device_lock_make(const char *folder, const char *name, char path[PATH_MAX], struct status *error);
+
+/* Takes the lock, alone and without waiting, in a descriptor that who started this program has opened on its file: it
+ * is held until the last process that has the descriptor has closed it. STATUS_INVALID: the descriptor is of no such
+ * file. Otherwise as device_lock_take. */
+enum status_code device_lock_hold(const char *folder, const char *name, int file, const char *records_folder,
+                                  struct status *error);
 
 /* Gives up this process's part of it. One that is not held is accepted. */
 void device_lock_release(struct device_lock *lock);

@@ -214,6 +214,53 @@ static void users_lock_each_other_out(void **state)
     }
 }
 
+/* As a shell opens it, exec 9<PATH, for all that it starts. */
+static int inherited_open(const struct scene *scene)
+{
+    int file = open(path_of(scene), O_RDONLY);
+    assert_true(file >= 0);
+    return file;
+}
+
+static void what_who_started_us_holds_is_ours_and_nobody_elses(void **state)
+{
+    struct scene *scene = *state;
+    struct device_lock lock;
+    char path[PATH_MAX];
+    assert_int_equal(device_lock_make(scene->folder, NAME, path, &scene->error), STATUS_OK);
+    assert_string_equal(path, path_of(scene));
+    int file = inherited_open(scene);
+    assert_int_equal(device_lock_hold(scene->folder, NAME, file, "night", &scene->error), STATUS_OK);
+    for (int shared = 0; shared < 2; shared++) { /* and again: giving it back leaves it to who holds it */
+        assert_int_equal(take(scene, shared == 1, &lock), STATUS_OK);
+        device_lock_release(&lock);
+    }
+    assert_int_equal(fcntl(file, F_SETFD, FD_CLOEXEC), 0); /* now it is one that exec would have closed */
+    assert_int_equal(take(scene, false, &lock), STATUS_DEVICE);
+    assert_int_equal(take(scene, true, &lock), STATUS_DEVICE);
+    assert_non_null(strstr(scene->error.text, "/night"));
+    close(file);
+    assert_int_equal(take(scene, false, &lock), STATUS_OK);
+    device_lock_release(&lock);
+}
+
+static void a_descriptor_without_the_lock_gives_nothing(void **state)
+{
+    struct scene *scene = *state;
+    struct device_lock other, lock;
+    char path[PATH_MAX];
+    assert_int_equal(take(scene, false, &other), STATUS_OK);
+    int file = inherited_open(scene);
+    assert_int_equal(take(scene, false, &lock), STATUS_DEVICE);
+    assert_int_equal(device_lock_hold(scene->folder, NAME, file, "night", &scene->error), STATUS_DEVICE);
+    assert_non_null(strstr(scene->error.text, "is taken by process"));
+    assert_int_equal(device_lock_hold(scene->folder, "GPU-2", file, "night", &scene->error), STATUS_INVALID);
+    assert_non_null(strstr(scene->error.text, "open it before: exec"));
+    device_lock_release(&other);
+    close(file);
+    assert_int_equal(device_lock_make("/proc/no/such", NAME, path, &scene->error), STATUS_IO);
+}
+
 static void a_folder_without_a_wish_is_everybodys(void **state)
 {
     struct stat folder;
@@ -428,6 +475,8 @@ int main(void)
         TEST(what_others_wrote_into_it_is_not_trusted),
         TEST(the_file_is_for_every_user),
         TEST(users_lock_each_other_out),
+        TEST(what_who_started_us_holds_is_ours_and_nobody_elses),
+        TEST(a_descriptor_without_the_lock_gives_nothing),
         TEST(a_folder_without_a_wish_is_everybodys),
         TEST(a_name_is_a_file_name),
         TEST(a_run_on_a_taken_gpu_writes_nothing),

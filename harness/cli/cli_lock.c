@@ -1,0 +1,124 @@
+/* assay lock: the lock of a GPU for a script that measures with several programs. What a lock is, is said in
+ * run/device_lock.h. */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/base/clock.h"
+#include "harness/cli/command.h"
+#include "harness/cli/number_option.h"
+#include "harness/cli/output.h"
+#include "harness/device/device.h"
+#include "harness/run/device_lock.h"
+#include "harness/run/run.h"
+
+enum { FILE_NONE = -1, FILE_FIRST = 3, FILE_LAST = 255, POLL_US = 200000 };
+
+static const struct option_row options[] = {
+    {"device", OPTION_VALUE, "D", "the GPU: cuda (default) or cuda:N"},
+    {"fd", OPTION_VALUE, "N", "lock this descriptor, which is open on the file, and print nothing"},
+    {"wait-device", OPTION_VALUE, "SECONDS",
+     "how long to wait for a GPU that another run has, also as 5m (default: 0)"},
+    {"out", OPTION_VALUE, "DIR", "the folder of records that others are told of (default: the current one)"},
+    {NULL, OPTION_FLAG, NULL, NULL},
+};
+
+/* The name of the lock. STATUS_UNAVAILABLE: there is nothing to lock, and the sentence says why. */
+static enum status_code name_find(const char *spec, char name[DEVICE_LOCK_NAME_BYTES], struct status *error)
+{
+    struct device_identity identity;
+    enum status_code code = device_identify(spec, &identity, error);
+    if (code == STATUS_OK && strcmp(identity.kind, "cuda") != 0) {
+        return status_set(error, STATUS_UNAVAILABLE, "lock: %s is no GPU, and only GPUs have locks", spec);
+    }
+    if (code == STATUS_OK && !device_lock_name(identity.uuid, identity.pci_bus_id, name)) {
+        return status_set(error, STATUS_UNAVAILABLE, "lock: which GPU %s stands for could not be told", spec);
+    }
+    return code;
+}
+
+static enum status_code folder_find(const char **folder, struct status *error)
+{
+    const char *wish = secure_getenv("ASSAY_LOCK_DIR");
+    *folder = wish != NULL && wish[0] != '\0' ? wish : device_lock_folder();
+    return *folder != NULL ? STATUS_OK
+                           : status_set(error, STATUS_UNAVAILABLE,
+                                        "lock: neither /run/lock nor /tmp is a folder that everybody may write into; "
+                                        "set ASSAY_LOCK_DIR to one");
+}
+
+/* Asks again until it is there or the time is over. */
+static enum status_code lock_wait(const char *folder, const char *name, int file, const struct arguments *arguments,
+                                  struct status *error)
+{
+    const char *out = arguments_value(arguments, "out");
+    int seconds = 0;
+    enum status_code code = seconds_option_read(arguments, "wait-device", RUN_WAIT_SECONDS_MAXIMUM, &seconds, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    int64_t deadline_ns = clock_ns() + seconds * INT64_C(1000000000);
+    for (bool told = false;; told = true) {
+        char line[STATUS_LINE_BYTES];
+        code = device_lock_hold(folder, name, file, out != NULL ? out : ".", error);
+        if (code != STATUS_DEVICE || clock_ns() >= deadline_ns) {
+            return code;
+        }
+        if (!told) {
+            output_warning("assay: lock: waiting up to %d s: %s", seconds, status_line(error, line));
+        }
+        usleep(POLL_US);
+    }
+}
+
+static enum status_code path_print(const char *folder, const char *name, struct status *error)
+{
+    char path[PATH_MAX];
+    struct text text = {0};
+    enum status_code code = device_lock_make(folder, name, path, error);
+    if (code == STATUS_OK) {
+        text_format(&text, "%s\n", path);
+        code = output_text(&text, error);
+    }
+    text_release(&text);
+    return code;
+}
+
+static enum status_code lock_run(const struct arguments *arguments, enum exit_code *exit_code, struct status *error)
+{
+    const char *spec = arguments_value(arguments, "device");
+    const char *folder = NULL;
+    char name[DEVICE_LOCK_NAME_BYTES];
+    int file = FILE_NONE;
+    (void)exit_code;
+    enum status_code code = number_option_read(arguments, "fd", FILE_FIRST, FILE_LAST, &file, error);
+    if (code == STATUS_OK) {
+        code = folder_find(&folder, error);
+    }
+    if (code == STATUS_OK) {
+        code = name_find(spec != NULL ? spec : "cuda", name, error);
+    }
+    if (code != STATUS_OK) {
+        return code;
+    }
+    return file == FILE_NONE ? path_print(folder, name, error) : lock_wait(folder, name, file, arguments, error);
+}
+
+const struct command command_lock = {
+    .name = "lock",
+    .operands = "",
+    .summary = "hold a GPU's lock for a whole script",
+    .details =
+        "Prints the path of the file that is the lock of a GPU. A script opens it and locks its descriptor; all\n"
+        "that it starts then has the GPU, and others wait or are refused until the last of them has ended:\n"
+        "\n"
+        "  lock=$(assay lock --device cuda:0) && exec 9<\"$lock\" &&\n"
+        "      assay lock --device cuda:0 --fd 9 --wait-device 5m\n"
+        "\n"
+        "Exit code 3: another run has the GPU. 77: there is nothing to lock. To let go: exec 9<&-.\n",
+    .options = options,
+    .operand_minimum = 0,
+    .operand_maximum = 0,
+    .run = lock_run,
+};
