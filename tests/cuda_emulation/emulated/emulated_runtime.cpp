@@ -208,6 +208,18 @@ bool emulated_is_elsewhere(const void *address)
            (const char *)address < (const char *)holds->first + holds->second.bytes;
 }
 
+bool emulated_memory_find(const void *address, const void **start, size_t *bytes)
+{
+    auto next = allocations.upper_bound(address);
+    if (next == allocations.begin()) {
+        return false;
+    }
+    auto holds = std::prev(next);
+    *start = holds->first;
+    *bytes = holds->second.bytes;
+    return holds->second.device == device_current && (const char *)address < (const char *)*start + *bytes;
+}
+
 /* While something runs on one device, nothing can be read or written of the others'. */
 static void others_protect(int protection)
 {

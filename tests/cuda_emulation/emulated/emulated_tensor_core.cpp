@@ -48,9 +48,18 @@ void right_column(const emulation_offer *offers, int column, float *line)
     }
 }
 
+void touch(const void *address, int bytes, bool writes)
+{
+    if (emulated_watcher != nullptr) {
+        emulated_watcher->touch(address, (size_t)bytes, writes);
+    }
+}
+
 void copy_make(const copy &begun)
 {
+    touch(begun.shared, begun.bytes, true);
     if (begun.inside) {
+        touch(begun.from, begun.bytes, false);
         memcpy(begun.shared, begun.from, (size_t)begun.bytes);
     } else {
         memset(begun.shared, 0, (size_t)begun.bytes);
@@ -95,6 +104,7 @@ void emulated_matrices_load(int line, uint32_t *pairs, const uint16_t *row, bool
         emulation_fault("a line of a matrix is not on a boundary of 16 bytes");
         return;
     }
+    touch(row, 16, false);
     const emulation_offer *offers = emulation_warp_offer(line, row, 16);
     int lane = emulation_thread() % 32;
     for (int matrix = 0; matrix < 4; matrix++) {

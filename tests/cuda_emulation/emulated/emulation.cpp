@@ -21,6 +21,7 @@
 #include "tests/cuda_emulation/emulated/emulation.h"
 
 dim3 threadIdx, blockIdx, blockDim, gridDim;
+emulated_watch *emulated_watcher;
 
 extern char emulated_shared_start[] __asm__("__start_emulated_shared");
 extern char emulated_shared_end[] __asm__("__stop_emulated_shared");
@@ -65,6 +66,9 @@ void lane_leave(lane_state state, int line)
     lane *self = &lanes[lane_current];
     self->state = state;
     self->line = line;
+    if (emulated_watcher != nullptr) {
+        emulated_watcher->lane_waits();
+    }
     if (_setjmp(self->place) == 0) {
         _longjmp(scheduler, 1);
     }
@@ -180,6 +184,9 @@ bool block_run()
     memset(emulated_shared_start, POISON, (size_t)(emulated_shared_end - emulated_shared_start));
     memset(shared_pages + SHARED_BYTES - (shared_bytes_now + 15) / 16 * 16, POISON, (shared_bytes_now + 15) / 16 * 16);
     emulated_copies_forget();
+    if (emulated_watcher != nullptr) {
+        emulated_watcher->block_begin();
+    }
     for (int k = 0; k < lane_count; k++) {
         lanes[k].turn = 0;
         lanes[k].state = LANE_READY;
@@ -190,6 +197,9 @@ bool block_run()
             warp_run((int)ordered(w, warps) * WARP);
         }
         if (lanes_alike(0, lane_count, LANE_DONE)) {
+            if (emulated_watcher != nullptr) {
+                emulated_watcher->block_end();
+            }
             return true;
         }
         if (!block_release()) {
@@ -253,7 +263,13 @@ void *emulation_shared_memory(void)
     return shared_pages + SHARED_BYTES - (shared_bytes_now + 15) / 16 * 16;
 }
 
-void emulation_launch::blocks_run(const void *kernel, const std::function<void()> &thread)
+emulated_span emulated_stack_of(int lane)
+{
+    return {lanes[lane].stack, STACK_BYTES};
+}
+
+void emulation_launch::blocks_run(const void *kernel, const std::function<void()> &thread, const void *parameters,
+                                  size_t parameter_bytes)
 {
     int64_t threads = (int64_t)block_.x * block_.y * block_.z;
     if (threads < 1 || threads > THREADS_MAXIMUM || block_.z > 64 || grid_.x < 1 || grid_.x > 0x7fffffffu ||
@@ -282,11 +298,23 @@ void emulation_launch::blocks_run(const void *kernel, const std::function<void()
     int64_t blocks = (int64_t)gridDim.x * gridDim.y * gridDim.z;
     bool goes_on = true;
     emulated_others_hide();
+    if (emulated_watcher != nullptr) {
+        emulated_watcher->launch_begin({kernel,
+                                        {parameters, parameter_bytes},
+                                        {&thread, sizeof thread},
+                                        {emulated_shared_start, (size_t)(emulated_shared_end - emulated_shared_start)},
+                                        {emulation_shared_memory(), shared_bytes_},
+                                        lane_count,
+                                        blocks});
+    }
     for (int64_t k = 0; k < blocks && goes_on; k++) {
         int64_t block = ordered(k, blocks);
         blockIdx = dim3((unsigned)(block % gridDim.x), (unsigned)(block / gridDim.x % gridDim.y),
                         (unsigned)(block / ((int64_t)gridDim.x * gridDim.y)));
         goes_on = block_run();
+    }
+    if (emulated_watcher != nullptr) {
+        emulated_watcher->launch_end();
     }
     emulated_others_show();
 }

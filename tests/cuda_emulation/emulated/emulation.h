@@ -2,6 +2,8 @@
 #ifndef ASSAY_TESTS_CUDA_EMULATION_H
 #define ASSAY_TESTS_CUDA_EMULATION_H
 
+#include <cstdint>
+
 #include <cuda_runtime_api.h>
 
 enum { EMULATION_SHARED_BYTES = 227 * 1024, EMULATION_THREADS = 1024 }; /* of a block */
@@ -42,6 +44,8 @@ int emulated_device(void);
 /* Whether memory of another device than that lies there. Nobody asked for peer access, so what runs must not reach
  * it. */
 bool emulated_is_elsewhere(const void *address);
+/* Where the memory that holds the address begins and what it has, of the device that runs; false: none of it does. */
+bool emulated_memory_find(const void *address, const void **start, size_t *bytes);
 /* Under EMULATED_APART: around what runs, so that touching it there ends the process. */
 void emulated_others_hide(void);
 void emulated_others_show(void);
@@ -53,6 +57,36 @@ void emulated_reach_beyond(void);
 size_t emulated_memory_bytes(void);
 size_t emulated_used_bytes_on(int device);
 size_t emulated_foreign_bytes(void);
+
+/* What a launch may touch besides device memory. */
+struct emulated_span {
+    const void *start;
+    size_t bytes;
+};
+
+struct emulated_launch_view {
+    const void *kernel;
+    emulated_span parameters, thread;            /* the host's, which a thread reads as it begins */
+    emulated_span shared_static, shared_dynamic; /* of a block; the first is that of all kernels */
+    int lane_count;                              /* of a block */
+    int64_t block_count;
+};
+
+/* Looks on while kernels run. tests/cuda_emulation/checked has one; nothing else does. */
+class emulated_watch
+{
+  public:
+    virtual void launch_begin(const emulated_launch_view &view) = 0;
+    virtual void block_begin() = 0;
+    virtual void lane_waits() = 0; /* for its warp or its block, or it has ended */
+    virtual void block_end() = 0;
+    virtual void launch_end() = 0;
+    /* The lane that runs touches memory by what the emulation does for it. */
+    virtual void touch(const void *address, size_t bytes, bool writes) = 0;
+};
+
+extern emulated_watch *emulated_watcher; /* NULL: nobody does */
+emulated_span emulated_stack_of(int lane);
 
 bool emulated_context_is_made_on(int device);
 void emulated_handle_made(void); /* of a library, on the present device */

@@ -68,11 +68,12 @@ class emulation_launch
     {
         static_assert((sizeof(parameters) + ... + 0) <= 4096, "the parameters of a kernel have 4096 bytes");
         const std::tuple<parameters...> copies(values...);
-        blocks_run((const void *)kernel, [&] { std::apply(kernel, copies); });
+        blocks_run((const void *)kernel, [kernel, &copies] { std::apply(kernel, copies); }, &copies, sizeof copies);
     }
 
   private:
-    void blocks_run(const void *kernel, const std::function<void()> &thread);
+    void blocks_run(const void *kernel, const std::function<void()> &thread, const void *parameters,
+                    size_t parameter_bytes);
 
     dim3 grid_, block_;
     size_t shared_bytes_;
