@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +15,18 @@
 #include "harness/device/device.h"
 #include "tests/cuda_emulation/fault_plan.h"
 #include "tests/run/run_scene.h"
+
+/* A GPU so small that want of memory is a reason for what cuBLAS says of it. */
+static int small_gpu_open(void **state)
+{
+    return setenv("EMULATED_DEVICE_BYTES", "67108864", 1) == 0 ? scene_open(state) : 1;
+}
+
+static int small_gpu_close(void **state)
+{
+    unsetenv("EMULATED_DEVICE_BYTES");
+    return scene_close(state);
+}
 
 static const char *reason_of_first(struct scene *scene, const char *call, const char *status)
 {
@@ -42,7 +55,7 @@ static void a_fault_costs_one_row(void **state)
         {"cudaDeviceSynchronize:3:719", "error", "cuda:0: synchronisation: ", "of which the last is "},
         {"cudaMemcpy:1:700", "error", "copy of 4 bytes to the host", "the context is lost"},
         {"cudaMemGetInfo:1:999", "error", "cuda:0: cudaMemGetInfo", "the context is lost"},
-        {"cublasGemm:2:13", "error", "CUBLAS_STATUS_EXECUTION_FAILED", "cuda:0: MATMUL float32 ["},
+        {"cublasGemm:2:7", "error", "CUBLAS_STATUS_INVALID_VALUE", "cuda:0: MATMUL float32 ["},
         {"cublasGemm:2:3", "oom", "CUBLAS_STATUS_ALLOC_FAILED", "cuda:0: MATMUL float32 ["},
         {"cublasLtMatmul:2:700", "error", "CUBLAS_STATUS_EXECUTION_FAILED", "the context is lost"},
     };
@@ -191,8 +204,8 @@ static void a_product_without_workspace_that_cublas_refuses_is_made(void **state
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_fault_costs_one_row, scene_open, scene_close),
-        cmocka_unit_test_setup_teardown(a_fault_is_one_row_wherever_it_falls, scene_open, scene_close),
+        cmocka_unit_test_setup_teardown(a_fault_costs_one_row, small_gpu_open, small_gpu_close),
+        cmocka_unit_test_setup_teardown(a_fault_is_one_row_wherever_it_falls, small_gpu_open, small_gpu_close),
         cmocka_unit_test_setup_teardown(the_first_fault_is_the_answer_to_everything_after_it, scene_open, scene_close),
         cmocka_unit_test_setup_teardown(a_product_without_workspace_that_cublas_refuses_is_made, scene_open,
                                         scene_close),

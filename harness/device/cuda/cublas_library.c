@@ -7,14 +7,25 @@
 
 #include "harness/device/cuda/toolkit_library.h"
 
-enum status_code cublas_creation_code(cublasStatus_t status)
+static bool device_is_full(void)
 {
     size_t free_bytes = 0, total_bytes = 0;
-    bool full = status == CUBLAS_STATUS_ALLOC_FAILED;
-    if (status == CUBLAS_STATUS_NOT_INITIALIZED && cudaMemGetInfo(&free_bytes, &total_bytes) == cudaSuccess) {
-        full = free_bytes < CUBLAS_HANDLE_BYTES_ENOUGH;
-    }
-    return full ? STATUS_OUT_OF_MEMORY : STATUS_DEVICE;
+    return cudaMemGetInfo(&free_bytes, &total_bytes) == cudaSuccess && free_bytes < CUBLAS_HANDLE_BYTES_ENOUGH;
+}
+
+enum status_code cublas_failure_code(cublasStatus_t status)
+{
+    bool may_be_memory = status == CUBLAS_STATUS_NOT_INITIALIZED || status == CUBLAS_STATUS_EXECUTION_FAILED ||
+                         status == CUBLAS_STATUS_INTERNAL_ERROR;
+    bool is_memory = status == CUBLAS_STATUS_ALLOC_FAILED || (may_be_memory && device_is_full());
+    return is_memory ? STATUS_OUT_OF_MEMORY : STATUS_DEVICE;
+}
+
+bool cublas_refused(cublasStatus_t status, int64_t workspace_bytes)
+{
+    return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH ||
+           (status == CUBLAS_STATUS_ALLOC_FAILED &&
+            (workspace_bytes < CUBLAS_WORKSPACE_BYTES_ENOUGH || !device_is_full()));
 }
 
 static enum status_code cublas_handle_make(struct cublas_library *cublas, struct status *error)
@@ -31,7 +42,7 @@ static enum status_code cublas_handle_make(struct cublas_library *cublas, struct
             cublas->handle, (cublasMath_t)(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION));
     }
     if (status != CUBLAS_STATUS_SUCCESS) {
-        return status_set(error, cublas_creation_code(status), "%s: %s", doing, cublas->status_string(status));
+        return status_set(error, cublas_failure_code(status), "%s: %s", doing, cublas->status_string(status));
     }
     return STATUS_OK;
 }

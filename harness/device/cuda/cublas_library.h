@@ -6,10 +6,17 @@
 #include <cublas_v2.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "harness/base/status.h"
 
-enum { CUBLAS_WORKSPACE_ALIGNMENT_BYTES = 256, CUBLAS_HANDLE_BYTES_ENOUGH = 66 << 20 };
+/* HANDLE: what a handle took of an H100 (cuBLAS 13.0). WORKSPACE: with as much, no call fails for want of workspace, as
+ * NVIDIA says of cublasSetWorkspace; with less some do, as CUBLAS_STATUS_ALLOC_FAILED. */
+enum {
+    CUBLAS_WORKSPACE_ALIGNMENT_BYTES = 256,
+    CUBLAS_WORKSPACE_BYTES_ENOUGH = 16 << 10,
+    CUBLAS_HANDLE_BYTES_ENOUGH = 66 << 20
+};
 
 struct cublas_library {
     void *library; /* NULL: not opened */
@@ -42,11 +49,17 @@ enum status_code cublas_library_open(struct cublas_library *cublas, struct statu
  * text untouched, where it is not there or does not tell. */
 bool cublas_version_read(char *text, size_t text_bytes);
 
-/* What it means that a handle could not be made, which takes some memory of the device. A full device is told as
- * CUBLAS_STATUS_ALLOC_FAILED or as CUBLAS_STATUS_NOT_INITIALIZED
- * (github.com/EleutherAI/lm-evaluation-harness/issues/1689), which also has other causes; it is STATUS_OUT_OF_MEMORY
- * where less than CUBLAS_HANDLE_BYTES_ENOUGH are free (what it took of an H100: cuBLAS 13.0), else STATUS_DEVICE. */
-enum status_code cublas_creation_code(cublasStatus_t status);
+/* What a failure of cuBLAS or cublasLt means. A full device, which has no room for a handle or for a kernel's code, is
+ * told as CUBLAS_STATUS_ALLOC_FAILED, or as NOT_INITIALIZED
+ * (github.com/EleutherAI/lm-evaluation-harness/issues/1689), EXECUTION_FAILED or INTERNAL_ERROR, which also have other
+ * causes: those are STATUS_OUT_OF_MEMORY where less than CUBLAS_HANDLE_BYTES_ENOUGH are free on the current device,
+ * else STATUS_DEVICE. */
+enum status_code cublas_failure_code(cublasStatus_t status);
+
+/* Whether a product was refused before anything was queued, and can be made another way: this GPU or these shapes are
+ * not supported, or no memory was had although there is room on the device or the workspace was too small to do
+ * without. */
+bool cublas_refused(cublasStatus_t status, int64_t workspace_bytes);
 
 /* Gives the handle this workspace for all calls to come; bytes 0: it must do without one. A handle that was never given
  * any would take memory of its own. Nothing is asked of cuBLAS where it has that workspace already. */

@@ -30,7 +30,7 @@ enum status_code cublaslt_library_open(struct cublaslt_library *cublaslt, struct
     }
     cublasStatus_t status = opened.create(&opened.handle);
     if (status != CUBLAS_STATUS_SUCCESS) {
-        code = status_set(error, cublas_creation_code(status), "cublasLtCreate: %s", opened.status_string(status));
+        code = status_set(error, cublas_failure_code(status), "cublasLtCreate: %s", opened.status_string(status));
         opened.handle = NULL;
         cublaslt_library_close(&opened);
         return code;

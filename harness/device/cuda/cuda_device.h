@@ -53,7 +53,7 @@ struct cuda_device {
  * what was queued, because work is asynchronous and who reports a fault has seldom made it. */
 enum status_code cuda_check(struct cuda_device *cuda, cudaError_t code, const char *doing, struct status *error);
 
-/* The same for cuBLAS and cublasLt. */
+/* The same for cuBLAS and cublasLt; what is want of memory is told by cublas_failure_code. */
 enum status_code cublas_check(struct cuda_device *cuda, cublasStatus_t code, const char *doing, struct status *error);
 
 /* The same for what kernel_cuda_run says; NULL: all is well. */

@@ -156,11 +156,7 @@ static cublasStatus_t call_run(const struct cublaslt_library *lt, const struct m
     cublasLtMatmulHeuristicResult_t result;
     cublasStatus_t status = lt->heuristic(lt->handle, call->desc, call->b, call->a, call->out, call->out,
                                           call->preference, 1, &result, found);
-    if (status == CUBLAS_STATUS_NOT_SUPPORTED || (status == CUBLAS_STATUS_SUCCESS && *found == 0)) {
-        *found = 0;
-        return CUBLAS_STATUS_SUCCESS;
-    }
-    if (status != CUBLAS_STATUS_SUCCESS) {
+    if (status != CUBLAS_STATUS_SUCCESS || *found == 0) {
         return status;
     }
     return lt->matmul(lt->handle, call->desc, &plan->alpha, plan->b.data, call->b, plan->a.data, call->a, &zero,
@@ -202,6 +198,9 @@ enum status_code cuda_linear(struct cuda_device *cuda, const struct matmul_plan 
         status = call_run(&cuda->cublaslt, plan, &call, &found);
     }
     call_release(&cuda->cublaslt, &call);
+    if (cublas_refused(status, plan->workspace.bytes)) {
+        return STATUS_OK;
+    }
     *done = status == CUBLAS_STATUS_SUCCESS && found > 0;
     return cublas_check(cuda, status, doing, error);
 }

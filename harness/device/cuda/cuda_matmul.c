@@ -1,6 +1,6 @@
 /* MATMUL on CUDA: linear layers with bias as cuda_linear.c has them, else cuBLAS where it has the combination of
- * dtypes, a kernel of ours elsewhere. cuBLAS counts columns first,
- * so it is asked for out^T = b^T a^T, whose memory is the same. */
+ * dtypes; a kernel of ours elsewhere, and for what cuBLAS refuses. cuBLAS counts columns first, so it is asked for
+ * out^T = b^T a^T, whose memory is the same. */
 #include <limits.h>
 
 #include "harness/device/cuda/cuda_device.h"
@@ -91,12 +91,12 @@ static cublasStatus_t cublas_multiply(const struct cublas_library *cublas, const
         (int)plan->out.leading, plan->out.batch_stride[1], (int)plan->batch[1], compute, CUBLAS_GEMM_DEFAULT);
 }
 
-/* One step of the outer batch. cuBLAS may find no way without a workspace; the kernel of ours needs none. */
+/* One step of the outer batch. The kernel of ours takes every shape and needs no workspace. */
 static enum status_code cublas_step(struct cuda_device *cuda, const struct matmul_plan *plan, int64_t outer, float beta,
                                     const char *doing, struct status *error)
 {
     cublasStatus_t status = cublas_multiply(&cuda->cublas, plan, outer, beta);
-    if (status != CUBLAS_STATUS_ALLOC_FAILED || plan->workspace.bytes > 0) {
+    if (!cublas_refused(status, plan->workspace.bytes)) {
         return cublas_check(cuda, status, doing, error);
     }
     struct matmul_plan step = *plan;

@@ -74,8 +74,7 @@ enum status_code cublas_check(struct cuda_device *cuda, cublasStatus_t code, con
     }
     const char *(*status_string)(cublasStatus_t) =
         cuda->cublas.library != NULL ? cuda->cublas.status_string : cuda->cublaslt.status_string;
-    status_set(&told, code == CUBLAS_STATUS_ALLOC_FAILED ? STATUS_OUT_OF_MEMORY : STATUS_DEVICE, "cuda:%d: %s: %s",
-               cuda->index, doing, status_string(code));
+    status_set(&told, cublas_failure_code(code), "cuda:%d: %s: %s", cuda->index, doing, status_string(code));
     return failure_end(cuda, &told, error);
 }
 

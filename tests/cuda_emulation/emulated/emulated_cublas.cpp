@@ -90,6 +90,10 @@ cublasStatus_t gemm_strided_batched(cublasHandle_t handle, cublasOperation_t tra
         !leading_fits(out, m, n)) {
         return CUBLAS_STATUS_INVALID_VALUE;
     }
+    cublasStatus_t refusal = emulated_product_refusal(a_type, m, handle->workspace_bytes);
+    if (refusal != CUBLAS_STATUS_SUCCESS) {
+        return refusal;
+    }
     if (a_type == CUDA_R_8I) {
         bool typed = b_type == CUDA_R_8I && c_type == CUDA_R_32I && compute_type == CUBLAS_COMPUTE_32I;
         return !typed || batch_count != 1 ? CUBLAS_STATUS_NOT_SUPPORTED

@@ -166,6 +166,10 @@ cublasStatus_t heuristic(cublasLtHandle_t, cublasLtMatmulDesc_t desc, cublasLtMa
                          int *found)
 {
     *found = 0;
+    cublasStatus_t refusal = emulated_product_refusal(a->type, (int64_t)d->rows, (size_t)preference->workspace_bytes);
+    if (refusal != CUBLAS_STATUS_SUCCESS) {
+        return refusal;
+    }
     if (a->type == CUDA_R_8F_E4M3) {
         bool along_k = desc->transpose_a == CUBLAS_OP_T && desc->transpose_b == CUBLAS_OP_N;
         if (b->type != a->type || !along_k || a->rows % 16 != 0 || d->rows % 16 != 0 || a->leading % 16 != 0 ||
@@ -239,6 +243,9 @@ cublasStatus_t matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const 
                       const cublasLtMatmulAlgo_t *algorithm, void *workspace, size_t workspace_bytes, cudaStream_t)
 {
     cublasStatus_t fault = emulated_library_call("cublasLtMatmul");
+    fault = fault == CUBLAS_STATUS_SUCCESS
+                ? emulated_product_refusal(a_layout->type, (int64_t)d_layout->rows, workspace_bytes)
+                : fault;
     if (fault != CUBLAS_STATUS_SUCCESS) {
         return fault;
     }

@@ -1,6 +1,9 @@
 /* Takes the place of harness/device/cuda/toolkit_library.c: the emulated libraries instead of those of the machine. */
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+
+#include <cuda_runtime_api.h>
 
 #include "tests/cuda_emulation/emulated/emulated_toolkit.h"
 
@@ -18,7 +21,44 @@ const struct {
                  {"libcublasLt.so.", emulated_cublaslt_symbols},
                  {"libnvidia-ml.so.", emulated_nvml_symbols}};
 
+const size_t workspace_bytes_enough = 16 << 10;
+
+/* The number behind a word of EMULATED_CUBLAS; -1: it is not there. */
+int64_t word_number(const char *word)
+{
+    const char *text = getenv("EMULATED_CUBLAS");
+    const char *found = text != nullptr ? strstr(text, word) : nullptr;
+    return found != nullptr ? strtoll(found + strlen(word), nullptr, 10) : -1;
+}
+
+/* One in count, in no order that a test could rely on, and the same in every run. */
+bool falls_on(int64_t count)
+{
+    static uint64_t state = 1;
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (int64_t)(state >> 33) % count == 0;
+}
+
+bool less_is_free(int64_t bytes)
+{
+    size_t free_bytes = 0, total_bytes = 0;
+    return cudaMemGetInfo(&free_bytes, &total_bytes) == cudaSuccess && (int64_t)free_bytes < bytes;
+}
+
 } // namespace
+
+cublasStatus_t emulated_product_refusal(cudaDataType type, int64_t rows, size_t workspace_bytes)
+{
+    int64_t one_in = word_number("unsupported:"), bytes_wanted = word_number("full:");
+    if (bytes_wanted > 0 && less_is_free(bytes_wanted)) {
+        return CUBLAS_STATUS_EXECUTION_FAILED;
+    }
+    if (word_number("workspace") >= 0 && workspace_bytes < workspace_bytes_enough) {
+        return CUBLAS_STATUS_ALLOC_FAILED;
+    }
+    bool rows_fit = word_number("rows") < 0 || type != CUDA_R_8I || rows % 4 == 0;
+    return !rows_fit || (one_in > 0 && falls_on(one_in)) ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS;
+}
 
 enum dtype emulated_dtype(cudaDataType type)
 {
@@ -57,6 +97,8 @@ const char *emulated_status_string(cublasStatus_t status)
         return "CUBLAS_STATUS_ALLOC_FAILED";
     case CUBLAS_STATUS_INVALID_VALUE:
         return "CUBLAS_STATUS_INVALID_VALUE";
+    case CUBLAS_STATUS_INTERNAL_ERROR:
+        return "CUBLAS_STATUS_INTERNAL_ERROR";
     case CUBLAS_STATUS_EXECUTION_FAILED:
         return "CUBLAS_STATUS_EXECUTION_FAILED";
     default:

@@ -4,6 +4,8 @@
 #ifndef ASSAY_TESTS_EMULATED_TOOLKIT_H
 #define ASSAY_TESTS_EMULATED_TOOLKIT_H
 
+#include <cstdint>
+
 #include <cublas_v2.h>
 
 #include "harness/kernels/dtype.h"
@@ -32,6 +34,12 @@ float emulated_factor(float value, bool rounds);
 /* The status that a call of that name is to give: an error where one was injected or the context is lost. In
  * emulated_runtime.cpp. */
 cublasStatus_t emulated_library_call(const char *name);
+
+/* What EMULATED_CUBLAS says that a product is answered instead of being made; SUCCESS: nothing. Words: "workspace":
+ * ALLOC_FAILED with less than 16 KiB of workspace, as NVIDIA documents it; "unsupported:N": NOT_SUPPORTED for one in N,
+ * whichever come; "rows": NOT_SUPPORTED for int8 whose first dimension, of the columns-first product, is no multiple of
+ * 4; "full:BYTES": EXECUTION_FAILED where less is free. */
+cublasStatus_t emulated_product_refusal(cudaDataType type, int64_t rows, size_t workspace_bytes);
 
 const char *emulated_status_string(cublasStatus_t status);
 
