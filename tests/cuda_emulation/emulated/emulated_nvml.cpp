@@ -1,7 +1,8 @@
 /* NVML without a GPU: what EMULATED_NVML says, in words with blanks between them.
  *
- *   process=PID:BYTES@N   another process computes, from the N-th list on (the list before the context is the first)
- *   graphics=PID:BYTES@N  another process draws
+ *   process=PID:BYTES@N   another process computes, from the N-th list on (the list before the context is the first);
+ *                         on all GPUs, and as PID:BYTES:K on the K-th alone, counted from 0
+ *   graphics=PID:BYTES@N  another process draws, likewise
  *   untold=PID@N          another process whose bytes are not told
  *   ecc=0@N mig=0@N       modes; without the word the GPU has no such mode
  *   own=PID               this process is listed under that number, as a container may have it
@@ -26,6 +27,7 @@
 
 #include <unistd.h>
 
+#include "tests/cuda_emulation/emulated/emulated_devices.h"
 #include "tests/cuda_emulation/emulated/emulated_toolkit.h"
 #include "tests/cuda_emulation/emulated/emulation.h"
 
@@ -44,12 +46,12 @@ struct memory {
     unsigned long long total, free, used;
 };
 
-char boards[2][8] = {"board", "second"}, the_instance[] = "instance";
+char boards[EMULATED_BOARDS_MAXIMUM], the_instance; /* what handles point to */
 
-/* The runtime's number of the device behind a handle; instances are of the first board. */
-int number_of(const void *device)
+/* CUDA_VISIBLE_DEVICES hides none of them here. Instances are of the first. */
+int board_of(const void *device)
 {
-    return device == boards[1] ? 1 : 0;
+    return device == &the_instance ? 0 : (int)(static_cast<const char *>(device) - boards);
 }
 
 int list_count;
@@ -87,12 +89,15 @@ int mode_of(const char *name)
     return mode;
 }
 
-void others_add(const char *name, std::vector<process> *all)
+void others_add(const char *name, int board, std::vector<process> *all)
 {
     words_visit(name, [&](const char *rest) {
         process other = {0, ~0ULL, ~0U, ~0U};
-        sscanf(rest, "%u:%llu", &other.pid, &other.bytes);
-        all->push_back(other);
+        int where = board;
+        sscanf(rest, "%u:%llu:%d", &other.pid, &other.bytes, &where);
+        if (where == board) {
+            all->push_back(other);
+        }
     });
 }
 
@@ -118,22 +123,22 @@ int compute_processes(void *device, unsigned *count, void *entries)
     std::vector<process> all;
     list_count++;
     if (!word_holds("hidden")) {
-        others_add("process=", &all);
-        others_add("untold=", &all);
-        if (emulated_context_is_made_on(number_of(device))) {
+        others_add("process=", board_of(device), &all);
+        others_add("untold=", board_of(device), &all);
+        if (emulated_context_is_made_on(board_of(device))) {
             int number = mode_of("own=");
             all.push_back({number >= 0 ? (unsigned)number : (unsigned)getpid(),
-                           word_holds("ownless") ? 0 : emulated_used_bytes_on(number_of(device)), ~0U, ~0U});
+                           word_holds("ownless") ? 0 : emulated_used_bytes_on(board_of(device)), ~0U, ~0U});
         }
     }
     return list_give(all, count, entries);
 }
 
-int graphics_processes(void *, unsigned *count, void *entries)
+int graphics_processes(void *device, unsigned *count, void *entries)
 {
     std::vector<process> all;
     if (!word_holds("hidden")) {
-        others_add("graphics=", &all);
+        others_add("graphics=", board_of(device), &all);
     }
     return list_give(all, count, entries);
 }
@@ -151,15 +156,32 @@ int driver_version(char *version, unsigned bytes)
 
 int device_by_bus(const char *bus_id, void **device)
 {
-    *device = boards[strncmp(bus_id, "0000:01", 7) == 0];
-    return word_holds("busless") ? NOT_FOUND : SUCCESS;
+    unsigned bus = EMULATED_BOARDS_MAXIMUM;
+    sscanf(bus_id, "%*x:%x:", &bus);
+    bool found = (int)bus < emulated_board_count() && !word_holds("busless");
+    *device = found ? &boards[bus] : nullptr;
+    return found ? SUCCESS : NOT_FOUND;
+}
+
+int board_by_digits(const char *uuid)
+{
+    for (int board = 0; board < emulated_board_count(); board++) {
+        char known[EMULATED_UUID_TEXT];
+        emulated_uuid_format(board, known);
+        if (strlen(uuid) > 4 && strcmp(uuid + 4, known + 4) == 0) {
+            return board;
+        }
+    }
+    return -1;
 }
 
 int device_by_uuid(const char *uuid, void **device)
 {
+    int board = board_by_digits(uuid);
     bool instance = strncmp(uuid, "MIG-", 4) == 0;
-    *device = instance ? the_instance : boards[uuid[strlen(uuid) - 1] == '2'];
-    return word_holds("uuidless") || (instance && mode_of("mig=") < 1) ? NOT_FOUND : SUCCESS;
+    bool found = board >= 0 && !word_holds("uuidless") && (!instance || emulated_board_is_divided(board));
+    *device = !found ? nullptr : instance ? &the_instance : &boards[board];
+    return found ? SUCCESS : NOT_FOUND;
 }
 
 int instance_count(void *, unsigned *count)
@@ -170,7 +192,7 @@ int instance_count(void *, unsigned *count)
 
 int instance_by_index(void *, unsigned index, void **instance)
 {
-    *instance = the_instance;
+    *instance = &the_instance;
     return index % 2 == 1 && (int)(index / 2) < mode_of("instances=") ? SUCCESS : NOT_FOUND;
 }
 
@@ -178,8 +200,8 @@ int instance_by_index(void *, unsigned index, void **instance)
 int memory_info(void *device, memory *told)
 {
     const unsigned long long kept = 600 << 20;
-    size_t used = emulated_used_bytes_on(number_of(device)) + emulated_foreign_bytes();
-    if (device != the_instance && mode_of("mig=") == 1) {
+    size_t used = emulated_used_bytes_on(board_of(device)) + emulated_foreign_bytes_on(board_of(device));
+    if (device != &the_instance && mode_of("mig=") == 1) {
         return UNKNOWN;
     }
     *told = {emulated_memory_bytes() + kept, emulated_memory_bytes() - used, used + kept};
@@ -190,7 +212,7 @@ int mode_tell(const char *name, const void *device, unsigned *current, unsigned 
 {
     int mode = mode_of(name);
     *current = *pending = (unsigned)mode;
-    return mode < 0 || device == the_instance ? NOT_SUPPORTED : SUCCESS;
+    return mode < 0 || device == &the_instance ? NOT_SUPPORTED : SUCCESS;
 }
 
 int ecc_mode(void *device, unsigned *current, unsigned *pending)
@@ -205,16 +227,21 @@ int mig_mode(void *device, unsigned *current, unsigned *pending)
 
 } // namespace
 
-size_t emulated_foreign_bytes(void)
+size_t emulated_foreign_bytes_on(int board)
 {
     std::vector<process> all;
     size_t sum = 0;
-    others_add("process=", &all);
-    others_add("graphics=", &all);
+    others_add("process=", board, &all);
+    others_add("graphics=", board, &all);
     for (const process &other : all) {
         sum += other.bytes;
     }
     return sum;
+}
+
+bool emulated_board_is_divided(int board)
+{
+    return board == 0 && mode_of("mig=") == 1;
 }
 
 bool emulated_nvml_is_there(void)

@@ -1,6 +1,6 @@
-/* The runtime's functions without a GPU: two devices, one without and one with what tensor cores need. Their memory is
- * the host's, counted apart, poisoned when it is taken. What runs is on the device that was set last, as in the real
- * runtime, and reaches no memory of the other: no peer access was asked for. */
+/* The runtime's functions without a GPU. The memory of the devices is the host's, counted apart, poisoned when it is
+ * taken. What runs is on the device that was set last, as in the real runtime, and reaches no memory of the others: no
+ * peer access was asked for. Devices are told apart by their boards, see emulated_devices.h. */
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "tests/cuda_emulation/emulated/emulated_devices.h"
 #include "tests/cuda_emulation/emulated/emulated_toolkit.h"
 #include "tests/cuda_emulation/emulated/emulation.h"
 
@@ -24,15 +25,7 @@ namespace
 const size_t device_bytes_unasked = (size_t)8 << 30;
 const size_t shared_bytes_unasked = 48 * 1024;
 
-/* NVIDIA's CUDA C++ Programming Guide, table of compute capabilities. */
-const struct {
-    int major, minor;
-    size_t shared_bytes_maximum; /* for a block that asks for it */
-} architectures[] = {{7, 5, 64 * 1024}, {9, 0, EMULATION_SHARED_BYTES}};
-
-const int device_count = sizeof architectures / sizeof architectures[0];
-
-int device_current;
+int board_set = -1; /* by the last cudaSetDevice */
 
 struct allocation {
     size_t bytes;
@@ -40,13 +33,19 @@ struct allocation {
 };
 
 std::map<const void *, allocation> allocations;
-size_t allocated_bytes[device_count];
+size_t allocated_bytes[EMULATED_BOARDS_MAXIMUM];
 std::map<std::pair<int, const void *>, size_t> shared_limits; /* by device and kernel */
-std::set<const void *> kernels[device_count];
-size_t handle_count[device_count];
-bool context_made[device_count];
+std::set<const void *> kernels[EMULATED_BOARDS_MAXIMUM];
+size_t handle_count[EMULATED_BOARDS_MAXIMUM];
+bool context_made[EMULATED_BOARDS_MAXIMUM];
 cudaError_t last_error = cudaSuccess;
 std::string failure_text = "unspecified launch failure";
+
+/* The first that is visible is set at the beginning. */
+int board_current()
+{
+    return board_set >= 0 ? board_set : emulated_visible_count() > 0 ? emulated_visible_board(0) : 0;
+}
 
 /* EMULATED_DEVICE_BYTES bounds the memory of each device. */
 size_t device_bytes_read()
@@ -140,9 +139,17 @@ size_t driver_bytes(const char *name)
     return found != nullptr ? strtoul(found + strlen(name), nullptr, 10) : 0;
 }
 
+cudaError_t device_missing()
+{
+    return emulated_visible_count() > 0 ? cudaErrorInvalidDevice : cudaErrorNoDevice;
+}
+
 /* What a call of that name is to answer before it does anything. */
 cudaError_t call_begin(const char *name)
 {
+    if (emulated_visible_count() == 0) {
+        return answer(cudaErrorNoDevice);
+    }
     int code = emulated_fault(name);
     if (lost == cudaSuccess && destroys_context(code)) {
         lost = (cudaError_t)code;
@@ -194,7 +201,7 @@ size_t emulated_used_bytes_on(int device)
 
 int emulated_device(void)
 {
-    return device_current;
+    return board_current();
 }
 
 bool emulated_is_elsewhere(const void *address)
@@ -204,7 +211,7 @@ bool emulated_is_elsewhere(const void *address)
         return false;
     }
     auto holds = std::prev(next);
-    return holds->second.device != device_current &&
+    return holds->second.device != board_current() &&
            (const char *)address < (const char *)holds->first + holds->second.bytes;
 }
 
@@ -217,7 +224,7 @@ bool emulated_memory_find(const void *address, const void **start, size_t *bytes
     auto holds = std::prev(next);
     *start = holds->first;
     *bytes = holds->second.bytes;
-    return holds->second.device == device_current && (const char *)address < (const char *)*start + *bytes;
+    return holds->second.device == board_current() && (const char *)address < (const char *)*start + *bytes;
 }
 
 /* While something runs on one device, nothing can be read or written of the others'. */
@@ -227,7 +234,7 @@ static void others_protect(int protection)
         return;
     }
     for (const auto &entry : allocations) {
-        if (entry.second.device != device_current) {
+        if (entry.second.device != board_current()) {
             mprotect(const_cast<void *>(entry.first), pages_of(entry.second.bytes), protection);
         }
     }
@@ -260,12 +267,12 @@ bool emulated_context_is_made_on(int device)
 
 void emulated_handle_made(void)
 {
-    handle_count[device_current]++;
+    handle_count[board_current()]++;
 }
 
 bool emulated_launch_begin(const void *kernel)
 {
-    kernels[device_current].insert(kernel);
+    kernels[board_current()].insert(kernel);
     int code = emulated_fault("launch");
     if (destroys_context(code)) {
         pending = (cudaError_t)code; /* the launch itself is a success */
@@ -293,7 +300,7 @@ void emulation_error_set(cudaError_t error, const char *text)
 
 size_t emulation_shared_limit(const void *kernel)
 {
-    auto found = shared_limits.find({device_current, kernel});
+    auto found = shared_limits.find({board_current(), kernel});
     return found != shared_limits.end() ? found->second : shared_bytes_unasked;
 }
 
@@ -311,37 +318,43 @@ cudaError_t cudaRuntimeGetVersion(int *version)
 
 cudaError_t cudaGetDeviceCount(int *count)
 {
-    *count = device_count;
-    return cudaSuccess;
+    *count = emulated_visible_count();
+    return *count > 0 ? cudaSuccess : answer(cudaErrorNoDevice);
 }
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)
 {
-    if (device < 0 || device >= device_count) {
-        return answer(cudaErrorInvalidDevice);
+    int board = emulated_visible_board(device);
+    if (board < 0) {
+        return answer(device_missing());
     }
     memset(properties, 0, sizeof *properties);
-    properties->uuid.bytes[15] = (char)(device + 1);
+    emulated_uuid_read(board, properties->uuid.bytes);
     properties->totalGlobalMem = device_bytes;
-    properties->major = architectures[device].major;
-    properties->minor = architectures[device].minor;
+    properties->major = emulated_board_at(board)->major;
+    properties->minor = emulated_board_at(board)->minor;
     snprintf(properties->name, sizeof properties->name, "emulated sm_%d%d", properties->major, properties->minor);
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetPCIBusId(char *bus_id, int capacity, int device)
 {
-    snprintf(bus_id, (size_t)capacity, "0000:0%d:00.0", device);
-    return answer(device >= 0 && device < device_count ? cudaSuccess : cudaErrorInvalidDevice);
+    int board = emulated_visible_board(device);
+    if (board < 0) {
+        return answer(device_missing());
+    }
+    snprintf(bus_id, (size_t)capacity, "0000:0%d:00.0", board);
+    return cudaSuccess;
 }
 
 cudaError_t cudaSetDevice(int device)
 {
-    if (device < 0 || device >= device_count) {
-        return answer(cudaErrorInvalidDevice);
+    int board = emulated_visible_board(device);
+    if (board < 0) {
+        return answer(device_missing());
     }
-    device_current = device;
-    context_made[device] = true;
+    board_set = board;
+    context_made[board] = true;
     return cudaSuccess;
 }
 
@@ -360,14 +373,14 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
     if (error != cudaSuccess) {
         return error;
     }
-    size_t left = device_bytes - emulated_used_bytes_on(device_current) - emulated_foreign_bytes();
+    size_t left = device_bytes - emulated_used_bytes_on(board_current()) - emulated_foreign_bytes_on(board_current());
     void *taken = bytes <= left ? memory_take(bytes) : nullptr;
     if (taken == nullptr) {
         return answer(cudaErrorMemoryAllocation);
     }
     memset(taken, 0xff, bytes);
-    allocations[taken] = {bytes, device_current};
-    allocated_bytes[device_current] += bytes;
+    allocations[taken] = {bytes, board_current()};
+    allocated_bytes[board_current()] += bytes;
     *memory = taken;
     return cudaSuccess;
 }
@@ -415,23 +428,23 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
     if (error != cudaSuccess) {
         return error;
     }
-    *free_bytes = device_bytes - emulated_used_bytes_on(device_current) - emulated_foreign_bytes();
+    *free_bytes = device_bytes - emulated_used_bytes_on(board_current()) - emulated_foreign_bytes_on(board_current());
     *total_bytes = device_bytes;
     return cudaSuccess;
 }
 
 cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute, int value)
 {
-    if (value < 0 || (size_t)value > architectures[device_current].shared_bytes_maximum) {
+    if (value < 0 || (size_t)value > emulated_board_at(board_current())->shared_bytes_maximum) {
         return answer(cudaErrorInvalidValue);
     }
-    shared_limits[{device_current, kernel}] = (size_t)value;
+    shared_limits[{board_current(), kernel}] = (size_t)value;
     return cudaSuccess;
 }
 
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *)
 {
-    attributes->ptxVersion = architectures[device_current].major * 10 + architectures[device_current].minor;
+    attributes->ptxVersion = emulated_board_at(board_current())->major * 10 + emulated_board_at(board_current())->minor;
     return cudaSuccess;
 }
 
@@ -459,6 +472,8 @@ const char *cudaGetErrorString(cudaError_t error)
         return "out of memory";
     case cudaErrorInvalidConfiguration:
         return "invalid configuration argument";
+    case cudaErrorNoDevice:
+        return "no CUDA-capable device is detected";
     case cudaErrorIllegalAddress:
         return "an illegal memory access was encountered";
     case cudaErrorECCUncorrectable:

@@ -38,7 +38,7 @@ void emulated_copy_note(const void *host, size_t bytes);
 /* False where the launch does nothing: it was refused, or the context is lost. */
 bool emulated_launch_begin(const void *kernel);
 
-/* The device that was set last: what is launched, taken and asked is its. */
+/* The board of the device that was set last, see emulated_devices.h: what is launched, taken and asked is its. */
 int emulated_device(void);
 
 /* Whether memory of another device than that lies there. Nobody asked for peer access, so what runs must not reach
@@ -52,11 +52,11 @@ void emulated_others_show(void);
 /* What runs has reached beyond: the context is lost, as by any illegal address, and the next call tells it. */
 void emulated_reach_beyond(void);
 
-/* Device memory: all that each has, what this process and its driver hold of it, and what processes hold that
+/* Device memory by board: all that each has, what this process and its driver hold of it, and what processes hold that
  * EMULATED_NVML names. */
 size_t emulated_memory_bytes(void);
-size_t emulated_used_bytes_on(int device);
-size_t emulated_foreign_bytes(void);
+size_t emulated_used_bytes_on(int board);
+size_t emulated_foreign_bytes_on(int board);
 
 /* What a launch may touch besides device memory. */
 struct emulated_span {
@@ -88,7 +88,7 @@ class emulated_watch
 extern emulated_watch *emulated_watcher; /* NULL: nobody does */
 emulated_span emulated_stack_of(int lane);
 
-bool emulated_context_is_made_on(int device);
+bool emulated_context_is_made_on(int board);
 void emulated_handle_made(void); /* of a library, on the present device */
 
 #endif
