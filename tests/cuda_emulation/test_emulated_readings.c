@@ -293,6 +293,49 @@ static void modules_are_loaded_as_the_case_says(void **state)
     unsetenv("CUDA_MODULE_LOADING");
 }
 
+/* NVML and the runtime need not count what is free to the same byte: what is a little above the total is a GPU that was
+ * empty, and what is far above it counts something else. */
+static void a_gpu_that_is_a_little_more_than_free_was_empty(void **state)
+{
+    static const struct {
+        const char *nvml;
+        int64_t baseline; /* -1: unknown */
+    } rows[] = {{"offset=0", 0},
+                {"offset=1", 0},
+                {"offset=16777216", 0},
+                {"offset=16777217", -1},
+                {"offset=-3407872", 3407872}};
+    driver_set(0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct json *context = json_get(case_measured(*state, rows[i].nvml, ""), "context");
+        assert_int_equal(json_integer_or(json_get(context, "baseline_bytes"), -1), rows[i].baseline);
+    }
+}
+
+/* In this process: who opens a GPU twice is no stranger to itself. What was there before is not known any more. */
+static void a_gpu_that_is_opened_twice_has_no_stranger(void **state)
+{
+    static const char *const nvml[] = {"ecc=1", "own=31337"};
+    struct device *devices[2];
+    struct device_reading reading;
+    (void)state;
+    driver_set(0);
+    for (int turn = 0; turn < 2; turn++) {
+        assert_int_equal(setenv("EMULATED_NVML", nvml[turn], 1), 0);
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(device_open("cuda:0", &devices[i], NULL), STATUS_OK);
+            assert_int_equal(devices[i]->table->read_memory(devices[i], &reading, NULL), STATUS_OK);
+            assert_int_equal(reading.disturbance.foreign_count, 0);
+            assert_int_equal(reading.disturbance.foreign_gone_count, 0);
+            assert_int_equal(reading.baseline_valid, turn == 0 && i == 0);
+            assert_int_equal(reading.process_valid, turn == 0);
+        }
+        device_close(devices[0]);
+        device_close(devices[1]);
+    }
+    unsetenv("EMULATED_NVML");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -303,6 +346,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(who_shares_a_gpu_is_told_of_itself_alone, scene_open, scene_close),
         cmocka_unit_test_setup_teardown(a_workspace_that_is_gone_is_no_item, scene_open, scene_close),
         cmocka_unit_test_setup_teardown(modules_are_loaded_as_the_case_says, scene_open, scene_close),
+        cmocka_unit_test_setup_teardown(a_gpu_that_is_a_little_more_than_free_was_empty, scene_open, scene_close),
+        /* The last: from here on this process has a context. */
+        cmocka_unit_test(a_gpu_that_is_opened_twice_has_no_stranger),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/base/size.h"
+#include "harness/device/cuda/primary_context.h"
 #include "harness/device/cuda/product_kernels.h"
 #include "harness/device/refusal.h"
 #include "harness/kernels/launch.h"
@@ -356,7 +357,7 @@ static enum status_code cuda_code_check(struct cuda_device *cuda, struct status 
 static void cuda_watch(struct cuda_device *cuda)
 {
     nvml_library_open(cuda->pci_bus_id, cuda->uuid, &cuda->nvml);
-    gpu_watch_begin(&cuda->nvml, &cuda->watch);
+    gpu_watch_begin(&cuda->nvml, primary_context_is_made(cuda->index), &cuda->watch);
     if (cuda->nvml.is_instance) {
         memcpy(cuda->uuid, "MIG", strlen("MIG"));
     }

@@ -6,11 +6,11 @@
 
 #include "harness/base/size.h"
 
-void gpu_watch_begin(const struct nvml_library *nvml, struct gpu_watch *watch)
+void gpu_watch_begin(const struct nvml_library *nvml, bool has_context, struct gpu_watch *watch)
 {
-    *watch = (struct gpu_watch){0};
+    *watch = (struct gpu_watch){.has_context = has_context};
     watch->free_known = nvml_free_bytes(nvml, &watch->free_bytes);
-    watch->before = nvml_processes_list(nvml, &watch->before_count);
+    watch->before = has_context ? NULL : nvml_processes_list(nvml, &watch->before_count); /* we would be among them */
 }
 
 void gpu_watch_end(struct gpu_watch *watch)
@@ -21,8 +21,9 @@ void gpu_watch_end(struct gpu_watch *watch)
 
 void gpu_watch_baseline(const struct gpu_watch *watch, int64_t total_bytes, struct device_reading *reading)
 {
-    reading->baseline_valid = watch->free_known && watch->free_bytes <= total_bytes;
-    reading->baseline_bytes = reading->baseline_valid ? total_bytes - watch->free_bytes : 0;
+    int64_t used_bytes = total_bytes - watch->free_bytes;
+    reading->baseline_valid = watch->free_known && !watch->has_context && used_bytes >= -GPU_WATCH_EXCESS_BYTES;
+    reading->baseline_bytes = reading->baseline_valid && used_bytes > 0 ? used_bytes : 0;
 }
 
 /* Who is on the GPU holds something. Drivers that translate the numbers of processes for a container, but not where

@@ -7,7 +7,12 @@
 
 #include "harness/device/cuda/nvml_library.h"
 
+/* By how much NVML's free memory may be above all that cudaMemGetInfo counts, and the GPU is still taken to be empty:
+ * the two do not count the same to the last byte on every driver. Beyond it they count different things. */
+enum { GPU_WATCH_EXCESS_BYTES = 16 << 20 };
+
 struct gpu_watch {
+    bool has_context; /* from the beginning: what was there before our context is not known */
     bool free_known;
     int64_t free_bytes;          /* before our context */
     struct nvml_process *before; /* the processes then; NULL: not known */
@@ -16,8 +21,8 @@ struct gpu_watch {
     unsigned own_pid; /* as NVML numbers it */
 };
 
-/* Called before the context is made. */
-void gpu_watch_begin(const struct nvml_library *nvml, struct gpu_watch *watch);
+/* Called before the context is made. has_context: this process made it with a device that it opened earlier. */
+void gpu_watch_begin(const struct nvml_library *nvml, bool has_context, struct gpu_watch *watch);
 void gpu_watch_end(struct gpu_watch *watch); /* one that was never begun is accepted */
 
 /* baseline_* of *reading: total_bytes (of cudaMemGetInfo) less what was free before. The two libraries differ in what

@@ -10,6 +10,7 @@
  *   layout=BYTES          of an entry of the lists, 16, 24 or 32, as drivers differ in it
  *   hidden                no process is listed
  *   failing@N             the lists fail
+ *   offset=BYTES          what is free is told so much higher than by the runtime, or lower
  *   memoryless            nvmlDeviceGetMemoryInfo is not there
  *   older                 the lists are those that end in _v2
  *   busless               the GPU is not found by its bus id
@@ -204,7 +205,9 @@ int memory_info(void *device, memory *told)
     if (device != &the_instance && mode_of("mig=") == 1) {
         return UNKNOWN;
     }
-    *told = {emulated_memory_bytes() + kept, emulated_memory_bytes() - used, used + kept};
+    long long free = (long long)(emulated_memory_bytes() - used), offset = 0;
+    words_visit("offset=", [&](const char *rest) { offset = strtoll(rest, nullptr, 10); });
+    *told = {emulated_memory_bytes() + kept, (unsigned long long)(free + offset), used + kept};
     return SUCCESS;
 }
 

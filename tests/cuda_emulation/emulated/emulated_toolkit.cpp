@@ -19,7 +19,8 @@ const struct {
     const emulated_symbol *symbols;
 } libraries[] = {{"libcublas.so.", emulated_cublas_symbols},
                  {"libcublasLt.so.", emulated_cublaslt_symbols},
-                 {"libnvidia-ml.so.", emulated_nvml_symbols}};
+                 {"libnvidia-ml.so.", emulated_nvml_symbols},
+                 {"libcuda.so.", emulated_driver_symbols}};
 
 const size_t workspace_bytes_enough = 16 << 10;
 

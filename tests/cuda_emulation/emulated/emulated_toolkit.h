@@ -18,6 +18,7 @@ struct emulated_symbol {
 extern const emulated_symbol emulated_cublas_symbols[];
 extern const emulated_symbol emulated_cublaslt_symbols[];
 extern const emulated_symbol emulated_nvml_symbols[];
+extern const emulated_symbol emulated_driver_symbols[]; /* of libcuda */
 
 /* Whether this process has an NVML, and one with a function of that name. */
 bool emulated_nvml_is_there(void);
