@@ -37,6 +37,8 @@ const struct field RECORD_RUN_FIELDS[] = {
     {"devices.#.runtime", KIND_STRING | KIND_NULL, false},
     {"devices.#.libraries", KIND_ARRAY | KIND_NULL, false},
     {"devices.#.libraries.#", KIND_STRING, false},
+    {"variables", KIND_OBJECT | KIND_NULL, false},
+    {"variables.*", KIND_STRING, false},
     {"device_lock", KIND_OBJECT | KIND_NULL, false},
     {"device_lock.shared", KIND_BOOLEAN, true},
     {"device_lock.paths", KIND_ARRAY, true},

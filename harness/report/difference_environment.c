@@ -49,6 +49,22 @@ static void libraries_format(const struct json *run, char text[VALUE_BYTES])
     }
 }
 
+/* The variables of a run's environment: "OMP_NUM_THREADS=4 LD_PRELOAD=...", "none". */
+static void variables_format(const struct json *run, char text[VALUE_BYTES])
+{
+    const struct json *variables = json_get(run, "variables");
+    size_t length = 0;
+    if (variables != NULL && json_kind(variables) == JSON_KIND_OBJECT && json_count(variables) == 0) {
+        snprintf(text, VALUE_BYTES, "none");
+    }
+    for (const char *key = json_key_after(variables, NULL); key != NULL && length < VALUE_BYTES;
+         key = json_key_after(variables, key)) {
+        int written = snprintf(text + length, VALUE_BYTES - length, "%s%.60s=%.120s", length > 0 ? " " : "", key,
+                               json_string_or(json_get(variables, key), "?"));
+        length += written > 0 ? (size_t)written : 0;
+    }
+}
+
 /* Two members of an object of the run line, with a blank between them. */
 static void members_format(const struct json *object, const char *first, const char *second, char text[VALUE_BYTES])
 {
@@ -101,6 +117,8 @@ static void value_format(enum environment property, const struct report *report,
     text[0] = '\0';
     if (property == ENVIRONMENT_LIBRARIES) {
         libraries_format(run, text);
+    } else if (property == ENVIRONMENT_VARIABLES) {
+        variables_format(run, text);
     } else if (of_run[0] != NULL) {
         members_format(json_get(run, of_run[0]), of_run[1], of_run[2], text);
     }

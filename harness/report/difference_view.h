@@ -16,6 +16,7 @@
     X(RUNTIME, "runtime", "runtime", NULL, NULL, NULL)                                                                 \
     X(KERNEL, "kernel", "kernel of the host", "host", "system", "kernel")                                              \
     X(LIBRARIES, "libraries", "libraries", NULL, NULL, NULL)                                                           \
+    X(VARIABLES, "variables", "variables", NULL, NULL, NULL)                                                           \
     X(PROGRAM, "program", "program", "tool", "name", "version")                                                        \
     X(REVISION, "revision", "program revision", "tool", "revision", NULL)                                              \
     X(SUITE, "suite", "suite", "suite", "name", NULL)                                                                  \

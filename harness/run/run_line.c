@@ -7,6 +7,8 @@
 #include <sys/utsname.h>
 #include <time.h>
 
+#include "harness/run/run_variables.h"
+
 enum { RUN_ID_BYTES = 33 };
 
 const char *time_text(char text[TIME_BYTES])
@@ -87,6 +89,7 @@ struct json *run_line_make(const struct run_options *options, const struct devic
                 json_set(line, "device", json_string_new(options->device != NULL ? options->device : "auto")) &&
                 json_set(line, "jobs", json_integer_new(options->jobs)) &&
                 json_set(line, "devices", json_share(claim->devices)) &&
+                json_set(line, "variables", run_variables_json()) &&
                 json_set(line, "device_lock", device_claim_json(claim)) && json_set(line, "host", host_json()) &&
                 json_set(line, "hardware", options->hardware != NULL ? json_share(options->hardware) : json_null_new());
     return json_made(line, made);

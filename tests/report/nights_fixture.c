@@ -126,6 +126,9 @@ void night_write(const char *path, const struct night *night)
     if (night->libraries != NULL) {
         fprintf(file, ",\"devices\":[{\"spec\":\"cuda:0\",\"kind\":\"cuda\",\"libraries\":%s}]", night->libraries);
     }
+    if (night->variables != NULL) {
+        fprintf(file, ",\"variables\":%s", night->variables);
+    }
     fprintf(file, "}\n");
     if (night->listed) {
         fprintf(file,

@@ -11,6 +11,7 @@
 /* What a night was like; all zero is the usual night: driver 570.124.06 on an H200, two cases, one attempt at each. */
 struct night {
     const char *driver, *kernel, *device, *plan_hash, *libraries; /* NULL: as usual; libraries: JSON, usually none */
+    const char *variables;                                        /* of the environment, JSON; NULL: not recorded */
     const char *compare;                                          /* of the suite, JSON; NULL: null */
     int64_t context_bytes;                                        /* more in every reading of device and process */
     int64_t forward_bytes;                                        /* more in the process at the end of forward alone */

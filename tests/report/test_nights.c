@@ -35,30 +35,6 @@ static void another_driver_with_more_context_is_named_first_and_fails(void **sta
                                       NULL});
 }
 
-static void another_environment_alone_is_told_and_no_failure(void **state)
-{
-    const struct night other = {.driver = "580.65.06",
-                                .kernel = "6.8.0",
-                                .plan_hash = "0000000000000001",
-                                .libraries = "[\"cuBLAS 12.9.0\"]",
-                                .context_bytes = 4 * MIB};
-    night_check(*state, &(struct night){.libraries = "[\"cuBLAS 12.8.4\"]"}, &other, NULL, DIFFERENCE_SAME,
-                (const char *const[]){"environment: 4 differences\n", "driver", "570.124.06 -> 580.65.06",
-                                      "kernel of the host", "Linux 6.1.0 -> Linux 6.8.0", "libraries",
-                                      "cuBLAS 12.8.4 -> cuBLAS 12.9.0", "suite hash",
-                                      "8d5a0f3b2c4e6172 -> 0000000000000001", "2 same, 0 changed",
-                                      "same: no figure is beyond its tolerance; the environment differs in driver, "
-                                      "kernel of the host, libraries, suite hash\n",
-                                      NULL});
-}
-
-static void what_one_side_has_not_recorded_is_no_difference(void **state)
-{
-    night_check(*state, &usual, &(struct night){.libraries = "[\"cuBLAS 12.9.0\"]"}, NULL, DIFFERENCE_SAME,
-                (const char *const[]){"environment: no difference is recorded\n", "  not recorded: libraries (old)\n",
-                                      "same: no figure is beyond its tolerance\n", NULL});
-}
-
 /* One byte more than the tolerance, which may come from an option, else from the suite, else from us. */
 static void a_tolerance_ends_at_its_last_byte(void **state)
 {
@@ -472,8 +448,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(another_driver_with_more_context_is_named_first_and_fails),
-        TEST(another_environment_alone_is_told_and_no_failure),
-        TEST(what_one_side_has_not_recorded_is_no_difference),
         TEST(a_tolerance_ends_at_its_last_byte),
         TEST(what_the_allocator_counts_is_exact_unless_told_otherwise),
         TEST(a_stage_below_the_peak_is_judged_too),

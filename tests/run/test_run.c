@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -70,6 +71,22 @@ static void the_run_and_end_lines_say_what_was_run(void **state)
     assert_int_equal(json_integer_or(json_get(json_get(end, "counts"), "ok"), -1), 2);
     assert_int_equal(json_integer_or(json_get(json_get(end, "counts"), "skip"), -1), 2);
     assert_int_equal(json_integer_or(json_get(case_at(scene, 1), "attempt"), -1), 2);
+}
+
+/* Those that may change a figure, and no others: an environment has secrets too. */
+static void the_run_line_has_the_variables_that_matter(void **state)
+{
+    struct scene *scene = *state;
+    setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8", 1);
+    setenv("ASSAY_TEST_SECRET", "x", 1);
+    unsetenv("GLIBC_TUNABLES");
+    run_of(scene, "batch: 1");
+    unsetenv("CUBLAS_WORKSPACE_CONFIG");
+    unsetenv("ASSAY_TEST_SECRET");
+    const struct json *variables = json_get(scene->records.runs[0].run, "variables");
+    assert_string_equal(text_at(variables, "CUBLAS_WORKSPACE_CONFIG"), ":16:8");
+    assert_null(json_get(variables, "ASSAY_TEST_SECRET"));
+    assert_null(json_get(variables, "GLIBC_TUNABLES"));
 }
 
 /* The kernel's own count is always shown beside what the allocator was predicted to take, judged or not. */
@@ -321,6 +338,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_measured_case_is_a_row_with_its_verdicts),
         TEST(the_run_and_end_lines_say_what_was_run),
+        TEST(the_run_line_has_the_variables_that_matter),
         TEST(the_process_is_compared_without_being_asked_for),
         TEST(a_wrong_prediction_fails),
         TEST(a_prediction_within_its_tolerance_passes),
