@@ -1,10 +1,8 @@
 /* assay run: measures the cases of a suite, then prints the comparison and writes the report. */
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "harness/base/shell_word.h"
 #include "harness/base/size.h"
@@ -14,6 +12,7 @@
 #include "harness/cli/model_notes.h"
 #include "harness/cli/number_option.h"
 #include "harness/cli/output.h"
+#include "harness/cli/parent_folders.h"
 #include "harness/cli/program_revision.h"
 #include "harness/cli/report_files.h"
 #include "harness/cli/resource_path.h"
@@ -39,20 +38,6 @@ static const struct option_row options[] = {
     STRICT_OPTION_ROW,
     {NULL, OPTION_FLAG, NULL, NULL},
 };
-
-/* Makes the folders above path; the writer makes the last one. */
-static enum status_code parents_make(const char *path, struct status *error)
-{
-    char folder[4096];
-    for (const char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        int length = snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
-        if (length >= (int)sizeof folder || (mkdir(folder, 0777) != 0 && errno != EEXIST)) {
-            return status_set(error, STATUS_IO, "%s: cannot be made: %s; choose another folder with --out", folder,
-                              strerror(errno));
-        }
-    }
-    return STATUS_OK;
-}
 
 /* For the run line; unknown hardware is no reason not to measure. */
 static struct json *hardware_note(void)
@@ -203,7 +188,7 @@ static enum status_code suite_run(const struct arguments *arguments, struct aren
         return status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path");
     }
     bool with_files = arguments_value(arguments, "records-only") == NULL;
-    enum status_code code = parents_make(run->folder, error);
+    enum status_code code = parent_folders_make(run->folder, error);
     if (code == STATUS_OK && with_files) {
         code = report_write_check(run->folder, error);
     }
