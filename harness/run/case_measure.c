@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/question/bounds.h"
+#include "harness/run/case_fitting.h"
 #include "harness/run/case_kind.h"
 #include "harness/run/case_prove.h"
 #include "harness/run/measurement.h"
@@ -77,6 +78,7 @@ static struct json *bounds_of(const struct measuring *measuring, const struct js
     return bounds_to_json(found ? &bounds : NULL);
 }
 
+/* Then, of a case that must fit, whether it does: STATUS_UNAVAILABLE if not. */
 static enum status_code prediction_send(const struct measuring *measuring, struct status *error)
 {
     const struct estimate_input input = {.config = &measuring->model.config,
@@ -98,7 +100,13 @@ static enum status_code prediction_send(const struct measuring *measuring, struc
         json_set(object, "estimates", estimates) && json_set(object, "constants", constants_used_json(measuring)) &&
         json_set(object, "device",
                  measuring->place.properties.kind[0] != '\0' ? device_json(&measuring->place) : json_null_new());
-    return measuring_send(measuring, json_made(object, made), error);
+    struct json *kept = json_share(estimates);
+    code = measuring_send(measuring, json_made(object, made), error);
+    if (code == STATUS_OK && measuring->job->fitting) {
+        code = case_fitting_check(measuring, kept, error);
+    }
+    json_release(kept);
+    return code;
 }
 
 /* A device that has no memory to be opened: nothing is held yet, and who asks for how much is the driver's secret. */

@@ -179,7 +179,8 @@ static bool job_next(struct run *run, struct case_job *job)
                                   .external = run->external.cases != NULL ? run->external.cases[run->next_case] : NULL,
                                   .attempt = run->next_attempt,
                                   .proof = run->options->proof,
-                                  .shared = run->options->jobs > 1 || run->options->share_device};
+                                  .shared = run->options->jobs > 1 || run->options->share_device,
+                                  .fitting = run->options->fitting && !case_searches(case_)};
             return true;
         }
         run->next_case++;
