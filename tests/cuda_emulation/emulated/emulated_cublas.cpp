@@ -6,6 +6,7 @@
 
 #include "harness/kernels/convert.h"
 #include "tests/cuda_emulation/emulated/emulated_toolkit.h"
+#include "tests/cuda_emulation/emulated/emulated_work.h"
 #include "tests/cuda_emulation/emulated/emulation.h"
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
@@ -50,31 +51,71 @@ bool workspace_use(cublasHandle_t handle)
         handle->workspace_given = cudaMalloc(&handle->workspace, own_workspace_bytes) == cudaSuccess;
         handle->workspace_bytes = handle->workspace_given ? own_workspace_bytes : 0;
     }
-    if (handle->workspace_bytes > 0) {
-        memset(handle->workspace, 0xff, handle->workspace_bytes);
+    void *workspace = handle->workspace;
+    size_t bytes = handle->workspace_bytes;
+    if (bytes > 0) {
+        emulated_work_add([=] { memset(workspace, 0xff, bytes); });
     }
     return handle->workspace_given;
 }
 
+/* A batch of products, as much of it as has been looked at. */
+struct product {
+    side left, right;
+    void *c;
+    enum dtype dtype;
+    int ldc, m, n, k, count;
+    long long stride_a, stride_b, stride_c;
+};
+
 /* int8 with int32 sums, as the documentation allows it: factors that lie along k, aligned to 4 bytes, whole scalars. */
-cublasStatus_t integers_multiply(const side &left, const side &right, int32_t *c, int ldc, int m, int n, int k,
-                                 const int32_t *alpha, const int32_t *beta)
+bool integers_are_allowed(const product &made)
 {
-    bool aligned = (uintptr_t)left.data % 4 == 0 && (uintptr_t)right.data % 4 == 0 && left.leading % 4 == 0 &&
-                   right.leading % 4 == 0;
-    if (!left.transposed || right.transposed || !aligned) {
-        return CUBLAS_STATUS_NOT_SUPPORTED;
-    }
-    for (int64_t index = 0; index < (int64_t)m * n; index++) {
-        int64_t row = index % m, column = index / m;
+    bool aligned = (uintptr_t)made.left.data % 4 == 0 && (uintptr_t)made.right.data % 4 == 0 &&
+                   made.left.leading % 4 == 0 && made.right.leading % 4 == 0;
+    return made.left.transposed && !made.right.transposed && aligned && made.count == 1;
+}
+
+void integers_multiply(const product &made, int32_t alpha, int32_t beta)
+{
+    for (int64_t index = 0; index < (int64_t)made.m * made.n; index++) {
+        int64_t row = index % made.m, column = index / made.m;
         int32_t sum = 0;
-        for (int64_t term = 0; term < k; term++) {
-            sum += (int32_t)side_get(left, 0, row, term) * (int32_t)side_get(right, 0, term, column);
+        for (int64_t term = 0; term < made.k; term++) {
+            sum += (int32_t)side_get(made.left, 0, row, term) * (int32_t)side_get(made.right, 0, term, column);
         }
-        int32_t *to = &c[column * ldc + row];
-        *to = *alpha * sum + (*beta != 0 ? *beta * *to : 0);
+        int32_t *to = (int32_t *)made.c + column * made.ldc + row;
+        *to = alpha * sum + (beta != 0 ? beta * *to : 0);
     }
-    return CUBLAS_STATUS_SUCCESS;
+}
+
+void floats_multiply(const product &made, bool rounds, float scale, float keep)
+{
+    bool packets = made.m % 8 == 0 && made.k % 8 == 0 && made.ldc % 8 == 0 &&
+                   ((uintptr_t)made.left.data | (uintptr_t)made.right.data | (uintptr_t)made.c) % 16 == 0;
+    for (int64_t index = 0; index < (int64_t)made.count * made.m * made.n; index++) {
+        int64_t batch = index / ((int64_t)made.m * made.n), row = index % made.m, column = index / made.m % made.n;
+        float sum = 0.0f;
+        for (int64_t term = 0; term < made.k; term++) {
+            sum += emulated_factor(side_get(made.left, batch * made.stride_a, row, term), rounds) *
+                   emulated_factor(side_get(made.right, batch * made.stride_b, term, column), rounds);
+        }
+        int64_t place = batch * made.stride_c + column * made.ldc + row;
+        float kept = keep != 0.0f ? keep * float_load(made.c, made.dtype, place) : 0.0f;
+        if (kept != 0.0f && packets) { /* the sum is stored first */
+            float_store(made.c, made.dtype, place, scale * sum);
+            sum = float_load(made.c, made.dtype, place) / scale;
+        }
+        float_store(made.c, made.dtype, place, scale * sum + kept);
+    }
+}
+
+/* A handle and memory of another device are no more to be had than on a GPU without peer access. */
+bool is_within_reach(cublasHandle_t handle, const product &made)
+{
+    return handle->device == emulated_device() && !emulated_is_elsewhere(made.left.data) &&
+           !emulated_is_elsewhere(made.right.data) && !emulated_is_elsewhere(made.c) &&
+           !emulated_is_elsewhere(handle->workspace);
 }
 
 cublasStatus_t gemm_strided_batched(cublasHandle_t handle, cublasOperation_t transpose_a, cublasOperation_t transpose_b,
@@ -83,56 +124,50 @@ cublasStatus_t gemm_strided_batched(cublasHandle_t handle, cublasOperation_t tra
                                     const void *beta, void *c, cudaDataType c_type, int ldc, long long stride_c,
                                     int batch_count, cublasComputeType_t compute_type, cublasGemmAlgo_t)
 {
-    side left = {a, emulated_dtype(a_type), transpose_a == CUBLAS_OP_T, lda};
-    side right = {b, emulated_dtype(b_type), transpose_b == CUBLAS_OP_T, ldb};
-    side out = {c, emulated_dtype(c_type), false, ldc};
-    if (m < 0 || n < 0 || k < 0 || batch_count < 0 || !leading_fits(left, m, k) || !leading_fits(right, k, n) ||
-        !leading_fits(out, m, n)) {
+    const product made = {{a, emulated_dtype(a_type), transpose_a == CUBLAS_OP_T, lda},
+                          {b, emulated_dtype(b_type), transpose_b == CUBLAS_OP_T, ldb},
+                          c,
+                          emulated_dtype(c_type),
+                          ldc,
+                          m,
+                          n,
+                          k,
+                          batch_count,
+                          stride_a,
+                          stride_b,
+                          stride_c};
+    bool whole = a_type == CUDA_R_8I;
+    if (m < 0 || n < 0 || k < 0 || batch_count < 0 || !leading_fits(made.left, m, k) ||
+        !leading_fits(made.right, k, n) || !leading_fits({c, made.dtype, false, ldc}, m, n)) {
         return CUBLAS_STATUS_INVALID_VALUE;
     }
     cublasStatus_t refusal = emulated_product_refusal(a_type, m, handle->workspace_bytes);
     if (refusal != CUBLAS_STATUS_SUCCESS) {
         return refusal;
     }
-    if (a_type == CUDA_R_8I) {
-        bool typed = b_type == CUDA_R_8I && c_type == CUDA_R_32I && compute_type == CUBLAS_COMPUTE_32I;
-        return !typed || batch_count != 1 ? CUBLAS_STATUS_NOT_SUPPORTED
-                                          : integers_multiply(left, right, (int32_t *)c, ldc, m, n, k,
-                                                              (const int32_t *)alpha, (const int32_t *)beta);
-    }
-    bool rounds = emulated_compute_rounds(compute_type) > 0;
-    float scale = *(const float *)alpha, keep = *(const float *)beta;
-    if (a_type != b_type || (c_type != a_type && c_type != CUDA_R_32F) || emulated_compute_rounds(compute_type) < 0) {
+    bool typed = whole ? c_type == CUDA_R_32I && compute_type == CUBLAS_COMPUTE_32I && integers_are_allowed(made)
+                       : (c_type == a_type || c_type == CUDA_R_32F) && emulated_compute_rounds(compute_type) >= 0;
+    if (a_type != b_type || !typed) {
         return CUBLAS_STATUS_NOT_SUPPORTED;
     }
     cublasStatus_t fault = emulated_library_call("cublasGemm");
     if (fault != CUBLAS_STATUS_SUCCESS) {
         return fault;
     }
-    bool reaches = handle->device == emulated_device() && !emulated_is_elsewhere(a) && !emulated_is_elsewhere(b) &&
-                   !emulated_is_elsewhere(c) && !emulated_is_elsewhere(handle->workspace);
-    if (!reaches) {
+    if (!is_within_reach(handle, made)) {
         emulated_reach_beyond();
         return CUBLAS_STATUS_EXECUTION_FAILED;
     }
     if (!workspace_use(handle)) {
         return CUBLAS_STATUS_EXECUTION_FAILED;
     }
-    bool packets = m % 8 == 0 && k % 8 == 0 && ldc % 8 == 0 && ((uintptr_t)a | (uintptr_t)b | (uintptr_t)c) % 16 == 0;
-    for (int64_t index = 0; index < (int64_t)batch_count * m * n; index++) {
-        int64_t batch = index / ((int64_t)m * n), row = index % m, column = index / m % n;
-        float sum = 0.0f;
-        for (int64_t term = 0; term < k; term++) {
-            sum += emulated_factor(side_get(left, batch * stride_a, row, term), rounds) *
-                   emulated_factor(side_get(right, batch * stride_b, term, column), rounds);
-        }
-        int64_t place = batch * stride_c + column * ldc + row;
-        float kept = keep != 0.0f ? keep * float_load(c, out.dtype, place) : 0.0f;
-        if (kept != 0.0f && packets) { /* the sum is stored first */
-            float_store(c, out.dtype, place, scale * sum);
-            sum = float_load(c, out.dtype, place) / scale;
-        }
-        float_store(c, out.dtype, place, scale * sum + kept);
+    if (whole) { /* scalars are read now, because they are the host's */
+        emulated_work_add([made, scale = *(const int32_t *)alpha, keep = *(const int32_t *)beta] {
+            integers_multiply(made, scale, keep);
+        });
+    } else {
+        emulated_work_add([made, rounds = emulated_compute_rounds(compute_type) > 0, scale = *(const float *)alpha,
+                           keep = *(const float *)beta] { floats_multiply(made, rounds, scale, keep); });
     }
     return CUBLAS_STATUS_SUCCESS;
 }

@@ -4,6 +4,7 @@
 
 #include "harness/kernels/convert.h"
 #include "tests/cuda_emulation/emulated/emulated_toolkit.h"
+#include "tests/cuda_emulation/emulated/emulated_work.h"
 #include "tests/cuda_emulation/emulated/emulation.h"
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
@@ -134,7 +135,7 @@ cublasStatus_t preference_destroy(cublasLtMatmulPreference_t preference)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-int64_t term_count(cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a)
+int64_t term_count(const emulation_lt_desc *desc, const emulation_lt_layout *a)
 {
     return (int64_t)(desc->transpose_a == CUBLAS_OP_T ? a->rows : a->columns);
 }
@@ -189,18 +190,21 @@ cublasStatus_t heuristic(cublasLtHandle_t, cublasLtMatmulDesc_t desc, cublasLtMa
     return CUBLAS_STATUS_SUCCESS;
 }
 
-float element(const void *data, cublasLtMatrixLayout_t layout, cublasOperation_t transpose, int64_t row, int64_t column)
+float element(const void *data, const emulation_lt_layout &layout, cublasOperation_t transpose, int64_t row,
+              int64_t column)
 {
-    int64_t place = transpose == CUBLAS_OP_T ? row * layout->leading + column : column * layout->leading + row;
-    return float_load(data, emulated_dtype(layout->type), place);
+    int64_t place = transpose == CUBLAS_OP_T ? row * layout.leading + column : column * layout.leading + row;
+    return float_load(data, emulated_dtype(layout.type), place);
 }
 
-struct emulation_lt_factors {
-    cublasLtMatmulDesc_t desc;
-    const void *a;
-    cublasLtMatrixLayout_t a_layout;
-    const void *b;
-    cublasLtMatrixLayout_t b_layout;
+/* A product with what it was described by, which may be gone when it is made. */
+struct emulation_lt_product {
+    emulation_lt_desc desc;
+    const void *a, *b;
+    void *d;
+    emulation_lt_layout a_layout, b_layout, d_layout;
+    cublasLtMatmulAlgo_t algorithm;
+    float alpha;
 };
 
 bool algorithm_splits(const cublasLtMatmulAlgo_t *algorithm)
@@ -216,25 +220,41 @@ float value_stored(float value, cudaDataType type)
 }
 
 /* Parts are kept in float32 where the scheme says so, else in the type of the result, each rounded. */
-float product_sum(const emulation_lt_factors &factors, cudaDataType type, const cublasLtMatmulAlgo_t *algorithm,
-                  int64_t row, int64_t column)
+float product_sum(const emulation_lt_product &made, int64_t row, int64_t column)
 {
-    const bool tf32 = emulated_compute_rounds(factors.desc->compute_type) > 0;
-    const int64_t terms = term_count(factors.desc, factors.a_layout);
-    const int64_t parts = (int64_t)algorithm->data[ALGORITHM_PARTS];
-    const uint64_t scheme = algorithm->data[ALGORITHM_SCHEME];
+    const bool tf32 = emulated_compute_rounds(made.desc.compute_type) > 0;
+    const int64_t terms = term_count(&made.desc, &made.a_layout);
+    const int64_t parts = (int64_t)made.algorithm.data[ALGORITHM_PARTS];
+    const uint64_t scheme = made.algorithm.data[ALGORITHM_SCHEME];
     float sum = 0.0f;
     for (int64_t part = 0; part < parts; part++) {
         float kept = 0.0f;
         for (int64_t term = part * terms / parts; term < (part + 1) * terms / parts; term++) {
-            kept +=
-                emulated_factor(element(factors.a, factors.a_layout, factors.desc->transpose_a, row, term), tf32) *
-                emulated_factor(element(factors.b, factors.b_layout, factors.desc->transpose_b, term, column), tf32);
+            kept += emulated_factor(element(made.a, made.a_layout, made.desc.transpose_a, row, term), tf32) *
+                    emulated_factor(element(made.b, made.b_layout, made.desc.transpose_b, term, column), tf32);
         }
         bool narrow = scheme == CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE || scheme == CUBLASLT_REDUCTION_SCHEME_INPLACE;
-        sum += narrow ? value_stored(kept, type) : kept;
+        sum += narrow ? value_stored(kept, made.d_layout.type) : kept;
     }
     return sum;
+}
+
+void product_make(const emulation_lt_product &made)
+{
+    const emulation_lt_desc &desc = made.desc;
+    const enum dtype dtype = emulated_dtype(made.d_layout.type);
+    for (int64_t index = 0; index < (int64_t)(made.d_layout.rows * made.d_layout.columns); index++) {
+        int64_t row = index % (int64_t)made.d_layout.rows, column = index / (int64_t)made.d_layout.rows;
+        float sum = product_sum(made, row, column) * made.alpha;
+        if (desc.a_scale != nullptr) {
+            sum *= *desc.a_scale * *desc.b_scale;
+        }
+        if (desc.epilogue == CUBLASLT_EPILOGUE_BIAS) { /* of a sum of parts, to what was stored of it */
+            sum = algorithm_splits(&made.algorithm) ? value_stored(sum, made.d_layout.type) : sum;
+            sum += float_load(desc.bias, dtype, row);
+        }
+        float_store(made.d, dtype, column * made.d_layout.leading + row, sum);
+    }
 }
 
 cublasStatus_t matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *alpha, const void *a,
@@ -255,23 +275,11 @@ cublasStatus_t matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const 
         emulated_reach_beyond();
         return CUBLAS_STATUS_EXECUTION_FAILED;
     }
-    if (workspace_bytes > 0) {
-        memset(workspace, 0xee, workspace_bytes); /* another value than cuBLAS writes */
+    if (workspace_bytes > 0) { /* another value than cuBLAS writes */
+        emulated_work_add([=] { memset(workspace, 0xee, workspace_bytes); });
     }
-    const emulation_lt_factors factors = {desc, a, a_layout, b, b_layout};
-    for (int64_t index = 0; index < (int64_t)(d_layout->rows * d_layout->columns); index++) {
-        int64_t row = index % (int64_t)d_layout->rows, column = index / (int64_t)d_layout->rows;
-        float sum = product_sum(factors, d_layout->type, algorithm, row, column);
-        sum *= *(const float *)alpha;
-        if (desc->a_scale != nullptr) {
-            sum *= *desc->a_scale * *desc->b_scale;
-        }
-        if (desc->epilogue == CUBLASLT_EPILOGUE_BIAS) { /* of a sum of parts, to what was stored of it */
-            sum = algorithm_splits(algorithm) ? value_stored(sum, d_layout->type) : sum;
-            sum += float_load(desc->bias, emulated_dtype(d_layout->type), row);
-        }
-        float_store(d, emulated_dtype(d_layout->type), column * d_layout->leading + row, sum);
-    }
+    emulated_work_add([made = emulation_lt_product{*desc, a, b, d, *a_layout, *b_layout, *d_layout, *algorithm,
+                                                   *(const float *)alpha}] { product_make(made); });
     return CUBLAS_STATUS_SUCCESS;
 }
 

@@ -1,22 +1,23 @@
-/* The runtime's functions without a GPU. The memory of the devices is the host's, counted apart, poisoned when it is
- * taken. What runs is on the device that was set last, as in the real runtime, and reaches no memory of the others: no
- * peer access was asked for. Devices are told apart by their boards, see emulated_devices.h. */
+/* The runtime's functions without a GPU. What runs is on the device that was set last, as in the real runtime, and
+ * reaches no memory of the others: no peer access was asked for. Devices are told apart by their boards, see
+ * emulated_devices.h. Under EMULATED_FORK a process that was forked after the first call has no runtime, as NVIDIA
+ * documents it: every call answers cudaErrorInitializationError. */
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <iterator>
 #include <map>
 #include <set>
 #include <string>
 #include <utility>
 
 #include <cuda_runtime_api.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "tests/cuda_emulation/emulated/emulated_devices.h"
+#include "tests/cuda_emulation/emulated/emulated_memory.h"
 #include "tests/cuda_emulation/emulated/emulated_toolkit.h"
+#include "tests/cuda_emulation/emulated/emulated_work.h"
 #include "tests/cuda_emulation/emulated/emulation.h"
 
 namespace
@@ -27,13 +28,6 @@ const size_t shared_bytes_unasked = 48 * 1024;
 
 int board_set = -1; /* by the last cudaSetDevice */
 
-struct allocation {
-    size_t bytes;
-    int device;
-};
-
-std::map<const void *, allocation> allocations;
-size_t allocated_bytes[EMULATED_BOARDS_MAXIMUM];
 std::map<std::pair<int, const void *>, size_t> shared_limits; /* by device and kernel */
 std::set<const void *> kernels[EMULATED_BOARDS_MAXIMUM];
 size_t handle_count[EMULATED_BOARDS_MAXIMUM];
@@ -56,38 +50,6 @@ size_t device_bytes_read()
 }
 
 const size_t device_bytes = device_bytes_read();
-
-/* EMULATED_APART: memory is taken by pages, and what runs on one device and touches another's is ended by SIGSEGV, as a
- * GPU without peer access ends it by an illegal address. Without it memory is malloc's, whose ends sanitizers watch. */
-bool memory_is_apart()
-{
-    static const bool apart = getenv("EMULATED_APART") != nullptr;
-    return apart;
-}
-
-size_t pages_of(size_t bytes)
-{
-    const size_t page = 4096;
-    return (bytes + page - 1) / page * page;
-}
-
-void *memory_take(size_t bytes)
-{
-    if (!memory_is_apart()) {
-        return aligned_alloc(256, (bytes + 255) / 256 * 256);
-    }
-    void *taken = mmap(nullptr, pages_of(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return taken != MAP_FAILED ? taken : nullptr;
-}
-
-void memory_give_back(void *memory, size_t bytes)
-{
-    if (memory_is_apart()) {
-        munmap(memory, pages_of(bytes));
-    } else {
-        free(memory);
-    }
-}
 
 /* Codes after which a context answers nothing else. */
 bool destroys_context(int code)
@@ -129,14 +91,39 @@ cudaError_t answer(cudaError_t error)
     return error;
 }
 
+/* The number behind a word of a setting, "word:NUMBER"; 0: there is none. */
+size_t number_in(const char *setting, const char *word)
+{
+    const char *text = getenv(setting);
+    const char *found = text != nullptr ? strstr(text, word) : nullptr;
+    return found != nullptr ? strtoul(found + strlen(word), nullptr, 10) : 0;
+}
+
 /* What EMULATED_DRIVER says that the driver takes for itself: "context:1000 kernel:20 handle:300 modules:4000", in
  * bytes: the context, each kernel that was launched at least once, each handle of a library, and with the context of a
  * process that asks for all modules at once (CUDA_MODULE_LOADING). Nothing where it is not set. */
 size_t driver_bytes(const char *name)
 {
-    const char *text = getenv("EMULATED_DRIVER");
-    const char *found = text != nullptr ? strstr(text, name) : nullptr;
-    return found != nullptr ? strtoul(found + strlen(name), nullptr, 10) : 0;
+    return number_in("EMULATED_DRIVER", name);
+}
+
+/* What EMULATED_LATENCY says that it takes: "init:3000 context:500 module:20", in milliseconds: the first call of a
+ * process, the context of a GPU, the first launch of a kernel on it. */
+void latency_pass(const char *name)
+{
+    usleep((useconds_t)(1000 * number_in("EMULATED_LATENCY", name)));
+}
+
+/* What every call begins with. */
+cudaError_t start()
+{
+    static pid_t started;
+    static const bool forks = getenv("EMULATED_FORK") != nullptr;
+    if (started == 0) {
+        started = getpid();
+        latency_pass("init:");
+    }
+    return forks && started != getpid() ? answer(cudaErrorInitializationError) : cudaSuccess;
 }
 
 cudaError_t device_missing()
@@ -147,6 +134,9 @@ cudaError_t device_missing()
 /* What a call of that name is to answer before it does anything. */
 cudaError_t call_begin(const char *name)
 {
+    if (start() != cudaSuccess) {
+        return cudaErrorInitializationError;
+    }
     if (emulated_visible_count() == 0) {
         return answer(cudaErrorNoDevice);
     }
@@ -158,6 +148,21 @@ cudaError_t call_begin(const char *name)
         lost = pending;
     }
     return lost != cudaSuccess ? lost : answer((cudaError_t)code);
+}
+
+/* The same of a call that waits for what the board has to do, which is then done, and whose faults it tells. */
+cudaError_t wait_begin(const char *name, int board)
+{
+    cudaError_t error = call_begin(name);
+    if (error == cudaSuccess) {
+        emulated_work_finish(board);
+        lost = pending;
+        error = lost;
+    }
+    if (lost != cudaSuccess) {
+        emulated_work_drop();
+    }
+    return error;
 }
 
 } // namespace
@@ -195,7 +200,7 @@ size_t context_bytes(void)
 
 size_t emulated_used_bytes_on(int device)
 {
-    return allocated_bytes[device] + (context_made[device] ? context_bytes() : 0) +
+    return emulated_memory_taken_on(device) + (context_made[device] ? context_bytes() : 0) +
            kernels[device].size() * driver_bytes("kernel:") + handle_count[device] * driver_bytes("handle:");
 }
 
@@ -204,50 +209,16 @@ int emulated_device(void)
     return board_current();
 }
 
-bool emulated_is_elsewhere(const void *address)
+bool emulated_context_is_lost(void)
 {
-    auto next = allocations.upper_bound(address);
-    if (next == allocations.begin()) {
-        return false;
-    }
-    auto holds = std::prev(next);
-    return holds->second.device != board_current() &&
-           (const char *)address < (const char *)holds->first + holds->second.bytes;
+    return lost != cudaSuccess || pending != cudaSuccess;
 }
 
-bool emulated_memory_find(const void *address, const void **start, size_t *bytes)
+int emulated_board_enter(int board)
 {
-    auto next = allocations.upper_bound(address);
-    if (next == allocations.begin()) {
-        return false;
-    }
-    auto holds = std::prev(next);
-    *start = holds->first;
-    *bytes = holds->second.bytes;
-    return holds->second.device == board_current() && (const char *)address < (const char *)*start + *bytes;
-}
-
-/* While something runs on one device, nothing can be read or written of the others'. */
-static void others_protect(int protection)
-{
-    if (!memory_is_apart()) {
-        return;
-    }
-    for (const auto &entry : allocations) {
-        if (entry.second.device != board_current()) {
-            mprotect(const_cast<void *>(entry.first), pages_of(entry.second.bytes), protection);
-        }
-    }
-}
-
-void emulated_others_hide(void)
-{
-    others_protect(PROT_NONE);
-}
-
-void emulated_others_show(void)
-{
-    others_protect(PROT_READ | PROT_WRITE);
+    int before = board_current();
+    board_set = board;
+    return before;
 }
 
 void emulated_reach_beyond(void)
@@ -272,10 +243,12 @@ void emulated_handle_made(void)
 
 bool emulated_launch_begin(const void *kernel)
 {
-    kernels[board_current()].insert(kernel);
+    if (kernels[board_current()].insert(kernel).second) {
+        latency_pass("module:");
+    }
     int code = emulated_fault("launch");
-    if (destroys_context(code)) {
-        pending = (cudaError_t)code; /* the launch itself is a success */
+    if (destroys_context(code)) { /* the launch itself is a success */
+        emulated_work_add([code] { pending = (cudaError_t)code; });
     } else {
         answer((cudaError_t)code);
     }
@@ -294,7 +267,8 @@ cublasStatus_t emulated_library_call(const char *name)
 
 void emulation_error_set(cudaError_t error, const char *text)
 {
-    last_error = error;
+    bool is_late = error == cudaErrorLaunchFailure && emulated_work_is_queued();
+    (is_late ? pending : last_error) = error;
     failure_text = text;
 }
 
@@ -318,12 +292,19 @@ cudaError_t cudaRuntimeGetVersion(int *version)
 
 cudaError_t cudaGetDeviceCount(int *count)
 {
+    *count = 0;
+    if (start() != cudaSuccess) {
+        return cudaErrorInitializationError;
+    }
     *count = emulated_visible_count();
     return *count > 0 ? cudaSuccess : answer(cudaErrorNoDevice);
 }
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)
 {
+    if (start() != cudaSuccess) {
+        return cudaErrorInitializationError;
+    }
     int board = emulated_visible_board(device);
     if (board < 0) {
         return answer(device_missing());
@@ -339,6 +320,9 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
 
 cudaError_t cudaDeviceGetPCIBusId(char *bus_id, int capacity, int device)
 {
+    if (start() != cudaSuccess) {
+        return cudaErrorInitializationError;
+    }
     int board = emulated_visible_board(device);
     if (board < 0) {
         return answer(device_missing());
@@ -349,22 +333,24 @@ cudaError_t cudaDeviceGetPCIBusId(char *bus_id, int capacity, int device)
 
 cudaError_t cudaSetDevice(int device)
 {
+    if (start() != cudaSuccess) {
+        return cudaErrorInitializationError;
+    }
     int board = emulated_visible_board(device);
     if (board < 0) {
         return answer(device_missing());
     }
     board_set = board;
+    if (!context_made[board]) {
+        latency_pass("context:");
+    }
     context_made[board] = true;
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceSynchronize(void)
 {
-    cudaError_t error = call_begin("cudaDeviceSynchronize");
-    if (error != cudaSuccess) {
-        return error;
-    }
-    return cudaSuccess;
+    return wait_begin("cudaDeviceSynchronize", board_current());
 }
 
 cudaError_t cudaMalloc(void **memory, size_t bytes)
@@ -374,41 +360,41 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
         return error;
     }
     size_t left = device_bytes - emulated_used_bytes_on(board_current()) - emulated_foreign_bytes_on(board_current());
-    void *taken = bytes <= left ? memory_take(bytes) : nullptr;
+    bool fits = emulated_memory_growth(board_current(), bytes) <= left;
+    void *taken = fits ? emulated_memory_take(board_current(), bytes) : nullptr;
     if (taken == nullptr) {
         return answer(cudaErrorMemoryAllocation);
     }
-    memset(taken, 0xff, bytes);
-    allocations[taken] = {bytes, board_current()};
-    allocated_bytes[board_current()] += bytes;
     *memory = taken;
     return cudaSuccess;
 }
 
+/* Waits for what may still use it, which is the board's that has it. */
 cudaError_t cudaFree(void *memory)
 {
-    cudaError_t error = call_begin("cudaFree");
-    if (error != cudaSuccess) {
+    int owner = emulated_memory_board(memory, 0);
+    cudaError_t error = wait_begin("cudaFree", owner >= 0 ? owner : board_current());
+    if (error != cudaSuccess || memory == nullptr) {
         return error;
     }
-    auto found = allocations.find(memory);
-    if (found == allocations.end()) {
-        return answer(memory == nullptr ? cudaSuccess : cudaErrorInvalidValue);
-    }
-    allocated_bytes[found->second.device] -= found->second.bytes;
-    memory_give_back(memory, found->second.bytes);
-    allocations.erase(found);
-    return cudaSuccess;
+    return emulated_memory_give_back(memory) ? cudaSuccess : answer(cudaErrorInvalidValue);
 }
 
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind)
 {
-    cudaError_t error = call_begin("cudaMemcpy");
-    if (error != cudaSuccess) {
+    cudaError_t error = wait_begin("cudaMemcpy", board_current());
+    const void *host = kind == cudaMemcpyHostToDevice ? from : to;
+    int owner = emulated_memory_board(kind == cudaMemcpyHostToDevice ? to : from, bytes);
+    if (error != cudaSuccess || bytes == 0) {
         return error;
     }
+    if (emulated_memory_is_closed() && (owner < 0 || emulated_memory_board(host, 0) >= 0)) {
+        return answer(cudaErrorInvalidValue); /* it is no memory of a GPU, or no memory of the host */
+    }
+    emulated_memory_enter(owner >= 0 ? owner : board_current());
     memcpy(to, from, bytes);
-    emulated_copy_note(kind == cudaMemcpyHostToDevice ? from : to, bytes);
+    emulated_memory_leave(owner >= 0 ? owner : board_current());
+    emulated_copy_note(host, bytes);
     return cudaSuccess;
 }
 
@@ -418,7 +404,7 @@ cudaError_t cudaMemset(void *memory, int value, size_t bytes)
     if (error != cudaSuccess) {
         return error;
     }
-    memset(memory, value, bytes);
+    emulated_work_add([=] { memset(memory, value, bytes); });
     return cudaSuccess;
 }
 
@@ -450,7 +436,8 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const v
 
 cudaError_t cudaStreamQuery(cudaStream_t)
 {
-    return call_begin("cudaStreamQuery");
+    cudaError_t error = call_begin("cudaStreamQuery");
+    return error != cudaSuccess || !emulated_work_is_left(board_current()) ? error : answer(cudaErrorNotReady);
 }
 
 cudaError_t cudaGetLastError(void)
@@ -470,6 +457,8 @@ const char *cudaGetErrorString(cudaError_t error)
         return "no error";
     case cudaErrorMemoryAllocation:
         return "out of memory";
+    case cudaErrorInitializationError:
+        return "initialization error";
     case cudaErrorInvalidConfiguration:
         return "invalid configuration argument";
     case cudaErrorNoDevice:

@@ -23,6 +23,9 @@
 dim3 threadIdx, blockIdx, blockDim, gridDim;
 emulated_watch *emulated_watcher;
 
+extern char emulated_shared_start[] __asm__("__start_emulated_shared");
+extern char emulated_shared_end[] __asm__("__stop_emulated_shared");
+
 namespace
 {
 
@@ -178,7 +181,7 @@ bool block_release()
 /* False after a fault. */
 bool block_run()
 {
-    emulated_shared_variables_poison();
+    memset(emulated_shared_start, POISON, (size_t)(emulated_shared_end - emulated_shared_start));
     memset(shared_pages + SHARED_BYTES - (shared_bytes_now + 15) / 16 * 16, POISON, (shared_bytes_now + 15) / 16 * 16);
     emulated_copies_forget();
     if (emulated_watcher != nullptr) {
@@ -265,19 +268,21 @@ emulated_span emulated_stack_of(int lane)
     return {lanes[lane].stack, STACK_BYTES};
 }
 
-void emulation_launch::blocks_run(const void *kernel, const std::function<void()> &thread, const void *parameters,
-                                  size_t parameter_bytes)
+bool emulation_launch::begins(const void *kernel) const
 {
     int64_t threads = (int64_t)block_.x * block_.y * block_.z;
     if (threads < 1 || threads > THREADS_MAXIMUM || block_.z > 64 || grid_.x < 1 || grid_.x > 0x7fffffffu ||
         grid_.y < 1 || grid_.y > 65535 || grid_.z < 1 || grid_.z > 65535 ||
         shared_bytes_ > emulation_shared_limit(kernel)) {
         emulation_error_set(cudaErrorInvalidConfiguration, "");
-        return;
+        return false;
     }
-    if (!emulated_launch_begin(kernel)) {
-        return;
-    }
+    return emulated_launch_begin(kernel);
+}
+
+void emulation_launch::blocks_run(const void *kernel, const std::function<void()> &thread, const void *parameters,
+                                  size_t parameter_bytes) const
+{
     if (shared_pages == nullptr) {
         shared_pages = (char *)mmap(nullptr, SHARED_BYTES + PAGE_BYTES, PROT_READ | PROT_WRITE,
                                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -285,8 +290,7 @@ void emulation_launch::blocks_run(const void *kernel, const std::function<void()
     }
     launch_number = ++launch_counts[kernel];
     thread_body = &thread;
-    emulated_shared_variables_of(kernel);
-    lane_count = (int)threads;
+    lane_count = (int)(block_.x * block_.y * block_.z);
     shared_bytes_now = shared_bytes_;
     blockDim = block_;
     gridDim = grid_;
@@ -295,11 +299,11 @@ void emulation_launch::blocks_run(const void *kernel, const std::function<void()
     }
     int64_t blocks = (int64_t)gridDim.x * gridDim.y * gridDim.z;
     bool goes_on = true;
-    emulated_others_hide();
     if (emulated_watcher != nullptr) {
         emulated_watcher->launch_begin({kernel,
                                         {parameters, parameter_bytes},
                                         {&thread, sizeof thread},
+                                        {emulated_shared_start, (size_t)(emulated_shared_end - emulated_shared_start)},
                                         {emulation_shared_memory(), shared_bytes_},
                                         lane_count,
                                         blocks});
@@ -313,5 +317,4 @@ void emulation_launch::blocks_run(const void *kernel, const std::function<void()
     if (emulated_watcher != nullptr) {
         emulated_watcher->launch_end();
     }
-    emulated_others_show();
 }

@@ -1,7 +1,6 @@
 /* CUDA C++ as ordinary C++: a launch runs its blocks one after the other, the threads of a block as fibers that change
  * only where they wait for each other. kernel<<<grid, block, bytes, stream>>>(args) has been rewritten to
- * emulation_launch(grid, block, bytes, stream).run(kernel, args) by the Makefile, __shared__ type name[n]; to
- * emulation_shared(name, type[n]);. */
+ * emulation_launch(grid, block, bytes, stream).run(kernel, args) by the Makefile. */
 #ifndef ASSAY_TESTS_CUDA_RUNTIME_H
 #define ASSAY_TESTS_CUDA_RUNTIME_H
 
@@ -10,6 +9,8 @@
 #include <functional>
 #include <tuple>
 
+#include "tests/cuda_emulation/emulated/emulated_work.h"
+
 #define __global__
 #define __device__
 #define __host__
@@ -17,6 +18,8 @@
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __align__(bytes) alignas(bytes)
+/* In one place, so that it can be poisoned before each block. */
+#define __shared__ static __attribute__((section("emulated_shared")))
 
 struct dim3 {
     unsigned x, y, z;
@@ -39,12 +42,6 @@ struct emulation_offer {
 const emulation_offer *emulation_warp_offer(int line, const void *bytes, size_t count);
 int emulation_thread(void); /* in the block */
 void *emulation_shared_memory(void);
-/* A variable in shared memory, as emulation_shared(name, type) declares it; key: an address that stands for it. */
-void *emulation_shared_variable(const void *key, size_t bytes);
-#define emulation_shared(name, ...)                                                                                    \
-    using name##_type = __VA_ARGS__;                                                                                   \
-    static const char name##_key = 0;                                                                                  \
-    name##_type &name = *(name##_type *)emulation_shared_variable(&name##_key, sizeof(name##_type))
 
 #define __syncthreads()                         emulation_block_wait(__LINE__)
 #define __syncthreads_or(predicate)             emulation_block_or(__LINE__, predicate)
@@ -73,12 +70,19 @@ class emulation_launch
     {
         static_assert((sizeof(parameters) + ... + 0) <= 4096, "the parameters of a kernel have 4096 bytes");
         const std::tuple<parameters...> copies(values...);
-        blocks_run((const void *)kernel, [kernel, &copies] { std::apply(kernel, copies); }, &copies, sizeof copies);
+        if (!begins((const void *)kernel)) {
+            return;
+        }
+        emulated_work_add([launch = *this, kernel, copies] {
+            launch.blocks_run((const void *)kernel, [kernel, &copies] { std::apply(kernel, copies); }, &copies,
+                              sizeof copies);
+        });
     }
 
   private:
+    bool begins(const void *kernel) const; /* false: it was refused */
     void blocks_run(const void *kernel, const std::function<void()> &thread, const void *parameters,
-                    size_t parameter_bytes);
+                    size_t parameter_bytes) const;
 
     dim3 grid_, block_;
     size_t shared_bytes_;
