@@ -190,12 +190,14 @@ $(BUILD)/libassay_cuda.so: $(PLUGIN_O) ci/plugin.map
 	$(call say,LD,$@)$(NVCC) -shared -cudart static -Xlinker --version-script=ci/plugin.map,--as-needed,--no-undefined \
 	    -o $@ $(PLUGIN_O) -ldl -lm
 
-# kernel<<<grid, block>>>(arguments) becomes a call; the shared memory whose size the launch gives becomes a pointer.
+# kernel<<<grid, block>>>(arguments) becomes a call; the shared memory whose size the launch gives becomes a pointer,
+# a variable in shared memory a reference to its place.
 $(BUILD)/emulated/%.cu.cpp: %.cu Makefile
 	@mkdir -p $(@D)
 	@{ echo '#line 1 "$<"'; sed -E \
 	    -e 's/([A-Za-z_][][A-Za-z_0-9.]*(<[a-z0-9_]+>)?)<<<(.*)>>>\(/emulation_launch(\3).run(\1, /' \
 	    -e 's/extern __shared__ (__align__\(16\) )?float ([a-z]+)\[\];/float *\2 = (float *)emulation_shared_memory();/' \
+	    -e 's/__shared__ ([^;]*[ *])([a-z_]+)((\[[^]]*\])*);/emulation_shared(\2, \1\3);/' \
 	    $<; } > $@
 
 $(BUILD)/emulated/%.cu.o: $(BUILD)/emulated/%.cu.cpp

@@ -23,9 +23,6 @@
 dim3 threadIdx, blockIdx, blockDim, gridDim;
 emulated_watch *emulated_watcher;
 
-extern char emulated_shared_start[] __asm__("__start_emulated_shared");
-extern char emulated_shared_end[] __asm__("__stop_emulated_shared");
-
 namespace
 {
 
@@ -181,7 +178,7 @@ bool block_release()
 /* False after a fault. */
 bool block_run()
 {
-    memset(emulated_shared_start, POISON, (size_t)(emulated_shared_end - emulated_shared_start));
+    emulated_shared_variables_poison();
     memset(shared_pages + SHARED_BYTES - (shared_bytes_now + 15) / 16 * 16, POISON, (shared_bytes_now + 15) / 16 * 16);
     emulated_copies_forget();
     if (emulated_watcher != nullptr) {
@@ -290,6 +287,7 @@ void emulation_launch::blocks_run(const void *kernel, const std::function<void()
     }
     launch_number = ++launch_counts[kernel];
     thread_body = &thread;
+    emulated_shared_variables_of(kernel);
     lane_count = (int)(block_.x * block_.y * block_.z);
     shared_bytes_now = shared_bytes_;
     blockDim = block_;
@@ -303,7 +301,6 @@ void emulation_launch::blocks_run(const void *kernel, const std::function<void()
         emulated_watcher->launch_begin({kernel,
                                         {parameters, parameter_bytes},
                                         {&thread, sizeof thread},
-                                        {emulated_shared_start, (size_t)(emulated_shared_end - emulated_shared_start)},
                                         {emulation_shared_memory(), shared_bytes_},
                                         lane_count,
                                         blocks});

@@ -63,9 +63,9 @@ struct emulated_span {
 
 struct emulated_launch_view {
     const void *kernel;
-    emulated_span parameters, thread;            /* the host's, which a thread reads as it begins */
-    emulated_span shared_static, shared_dynamic; /* of a block; the first is that of all kernels */
-    int lane_count;                              /* of a block */
+    emulated_span parameters, thread; /* the host's, which a thread reads as it begins */
+    emulated_span shared;             /* of a block, as many bytes as the launch says */
+    int lane_count;                   /* of a block */
     int64_t block_count;
 };
 
@@ -75,7 +75,8 @@ class emulated_watch
   public:
     virtual void launch_begin(const emulated_launch_view &view) = 0;
     virtual void block_begin() = 0;
-    virtual void lane_waits() = 0; /* for its warp or its block, or it has ended */
+    virtual void shared_variable(const emulated_span &span) = 0; /* a lane comes by it */
+    virtual void lane_waits() = 0;                               /* for its warp or its block, or it has ended */
     virtual void block_end() = 0;
     virtual void launch_end() = 0;
     /* The lane that runs touches memory by what the emulation does for it. */
@@ -84,6 +85,11 @@ class emulated_watch
 
 extern emulated_watch *emulated_watcher; /* NULL: nobody does */
 emulated_span emulated_stack_of(int lane);
+
+/* -- shared_variables.cpp: of the kernel that is launched, and as each of its blocks begins. */
+void emulated_shared_variables_of(const void *kernel);
+void emulated_shared_variables_poison(void);
+bool emulated_is_shared_variable(const void *address);
 
 bool emulated_context_is_made_on(int board);
 void emulated_handle_made(void); /* of a library, on the present device */

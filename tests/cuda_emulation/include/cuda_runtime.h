@@ -1,6 +1,7 @@
 /* CUDA C++ as ordinary C++: a launch runs its blocks one after the other, the threads of a block as fibers that change
  * only where they wait for each other. kernel<<<grid, block, bytes, stream>>>(args) has been rewritten to
- * emulation_launch(grid, block, bytes, stream).run(kernel, args) by the Makefile. */
+ * emulation_launch(grid, block, bytes, stream).run(kernel, args) by the Makefile, __shared__ type name[n]; to
+ * emulation_shared(name, type[n]);. */
 #ifndef ASSAY_TESTS_CUDA_RUNTIME_H
 #define ASSAY_TESTS_CUDA_RUNTIME_H
 
@@ -18,8 +19,6 @@
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __align__(bytes) alignas(bytes)
-/* In one place, so that it can be poisoned before each block. */
-#define __shared__ static __attribute__((section("emulated_shared")))
 
 struct dim3 {
     unsigned x, y, z;
@@ -42,6 +41,12 @@ struct emulation_offer {
 const emulation_offer *emulation_warp_offer(int line, const void *bytes, size_t count);
 int emulation_thread(void); /* in the block */
 void *emulation_shared_memory(void);
+/* A variable in shared memory, as emulation_shared(name, type) declares it; key: an address that stands for it. */
+void *emulation_shared_variable(const void *key, size_t bytes);
+#define emulation_shared(name, ...)                                                                                    \
+    using name##_type = __VA_ARGS__;                                                                                   \
+    static const char name##_key = 0;                                                                                  \
+    name##_type &name = *(name##_type *)emulation_shared_variable(&name##_key, sizeof(name##_type))
 
 #define __syncthreads()                         emulation_block_wait(__LINE__)
 #define __syncthreads_or(predicate)             emulation_block_or(__LINE__, predicate)
