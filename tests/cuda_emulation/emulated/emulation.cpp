@@ -50,6 +50,7 @@ lane lanes[THREADS_MAXIMUM];
 emulation_offer offered[2][THREADS_MAXIMUM];
 
 int lane_count, lane_current, block_predicate;
+bool abandoned;        /* a lane has done what ends the launch */
 int64_t launch_number; /* among those of the same kernel */
 std::map<const void *, int64_t> launch_counts;
 const std::function<void()> *thread_body;
@@ -141,11 +142,11 @@ void warp_run(int first)
     do {
         for (int k = 0; k < count; k++) {
             int index = first + (int)ordered(k, count);
-            if (lanes[index].state == LANE_READY) {
+            if (lanes[index].state == LANE_READY && !abandoned) {
                 lane_resume(index);
             }
         }
-    } while (warp_release(first));
+    } while (!abandoned && warp_release(first));
 }
 
 void fault(const std::string &text)
@@ -193,6 +194,9 @@ bool block_run()
         for (int w = 0; w < warps; w++) {
             warp_run((int)ordered(w, warps) * WARP);
         }
+        if (abandoned) {
+            return false;
+        }
         if (lanes_alike(0, lane_count, LANE_DONE)) {
             if (emulated_watcher != nullptr) {
                 emulated_watcher->block_end();
@@ -223,6 +227,12 @@ int emulation_block_or(int line, int predicate)
 void emulation_fault(const char *text)
 {
     fault(text);
+}
+
+void emulation_lane_abandon(void)
+{
+    abandoned = true;
+    _longjmp(scheduler, 1);
 }
 
 bool emulation_copies_are_early(void)
@@ -286,6 +296,7 @@ void emulation_launch::blocks_run(const void *kernel, const std::function<void()
         mprotect(shared_pages + SHARED_BYTES, PAGE_BYTES, PROT_NONE);
     }
     launch_number = ++launch_counts[kernel];
+    abandoned = false;
     thread_body = &thread;
     emulated_shared_variables_of(kernel);
     lane_count = (int)(block_.x * block_.y * block_.z);

@@ -14,6 +14,10 @@ void emulation_error_set(cudaError_t error, const char *text);
 /* The same from within a kernel: the launch ends in a fault. */
 void emulation_fault(const char *text);
 
+/* From within a kernel, after which nothing of the launch runs: it would do what a GPU does not. The fault is told
+ * besides. */
+[[noreturn]] void emulation_lane_abandon(void);
+
 /* Whether copies are made in this launch when they are begun; otherwise when they are waited for. */
 bool emulation_copies_are_early(void);
 
