@@ -96,8 +96,8 @@ static enum status_code case_tolerances_check(const struct suite *suite, const s
 {
     for (int i = 0; i < case_->settings->tolerance_count; i++) {
         const struct suite_tolerance *entry = &case_->settings->tolerances[i];
-        if (strcmp(entry->estimator, "expected") != 0 && !external_is_known(suite, entry->estimator) &&
-            !runner->knows_estimator(entry->estimator)) {
+        if (strcmp(entry->estimator, "expected") != 0 && strcmp(entry->estimator, TOLERANCE_CALIBRATED_GPU) != 0 &&
+            !external_is_known(suite, entry->estimator) && !runner->knows_estimator(entry->estimator)) {
             return estimator_unknown(suite, entry, error);
         }
     }

@@ -176,6 +176,20 @@ static struct json *verdict_make(const struct subject *subject, const char *esti
     return json_made(object, made);
 }
 
+/* Of a GPU whose constants hold, which a suite may judge apart: where there are none, nothing is missing. both: the
+ * figures are known. */
+static const struct tolerance *calibrated_tolerance(const struct subject *subject, const char *estimator,
+                                                    enum quantity quantity, bool both)
+{
+    const struct json *line = subject->line, *constants = json_get(line, "constants");
+    bool holds = json_kind(constants) == JSON_KIND_OBJECT &&
+                 json_kind(json_get(constants, "mismatch")) != JSON_KIND_STRING &&
+                 strcmp(json_string_or(json_get(json_get(line, "device"), "kind"), ""), "cuda") == 0;
+    return both && holds && strcmp(estimator, "replay") == 0 && quantity_is_reading(quantity)
+               ? suite_case_tolerance(subject->case_, TOLERANCE_CALIBRATED_GPU, quantity)
+               : NULL;
+}
+
 /* The quantities of one estimator. False if memory ran out. */
 static bool estimator_judge(struct json *verdicts, const struct subject *subject, const char *estimator,
                             const struct json *estimate)
@@ -192,6 +206,9 @@ static bool estimator_judge(struct json *verdicts, const struct subject *subject
         figures.note = quantity_note(line, estimator, quantity, own);
         const struct tolerance *tolerance = /* nothing is missing if a case has only calibrated: no unknown */
             figures.note != note_calibrated ? suite_case_tolerance(case_, estimator, quantity) : NULL;
+        if (tolerance == NULL && figures.note != note_calibrated) {
+            tolerance = calibrated_tolerance(subject, estimator, quantity, own && both);
+        }
         bool is_judged = tolerance != NULL && strcmp(estimator, "expected") != 0;
         bool applies = quantity != QUANTITY_SAVED_FOR_BACKWARD_BYTES || case_->identity.workload.mode == MODE_TRAIN;
         if (!applies || (!own && !both && !is_judged)) {

@@ -79,6 +79,9 @@ void suite_release(struct suite *suite);
 /* Whether the case is selected by a shell pattern: it matches the id as a whole, or one of the tags. NULL: all. */
 bool suite_case_matches(const struct suite_case *case_, const char *pattern);
 
+/* The word under which `tolerances` has what is judged of replay on a GPU whose constants hold, and nowhere else. */
+#define TOLERANCE_CALIBRATED_GPU "calibrated-gpu"
+
 /* The tolerance for this estimator and quantity, or NULL: it is reported and not judged. Predictions of `expect` are
  * judged exactly if the suite gives no tolerance for the estimator "expected". */
 const struct tolerance *suite_case_tolerance(const struct suite_case *case_, const char *estimator,

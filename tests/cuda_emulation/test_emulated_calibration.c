@@ -143,6 +143,49 @@ static void a_disturbed_row_neither_calibrates_nor_is_judged(void **state)
     assert_non_null(strstr(scene->error.text, "the row is invalid: another process (4242) held"));
 }
 
+#define CALIBRATED(bytes)                                                                                              \
+    ", for: sm_75, tolerances: {calibrated-gpu: {device_bytes: " bytes ", process_bytes: " bytes "}}}\n"
+#define LONGER "  - {model: tiny-gpt2, mode: infer, seq: 8"
+
+static enum json_kind pass_kind(struct scene *scene, const char *quantity)
+{
+    return json_kind(json_get(verdict_at(case_at(scene, 0), "replay", quantity), "pass"));
+}
+
+/* A suite that judges a GPU that was calibrated judges no other, and nothing is missing there. */
+static void constants_that_hold_are_judged_and_nothing_else(void **state)
+{
+    struct scene *scene = *state;
+    struct constants constants = calibrated(scene);
+    assert_int_equal(measure_with(scene, &constants, LONGER CALIBRATED("0")), RUN_PASS);
+    assert_int_equal(pass_kind(scene, "device_bytes"), JSON_KIND_BOOLEAN);
+    assert_int_equal(pass_kind(scene, "process_bytes"), JSON_KIND_BOOLEAN);
+    assert_int_equal(measure_with(scene, NULL, LONGER CALIBRATED("0")), RUN_PASS);
+    assert_int_equal(pass_kind(scene, "device_bytes"), JSON_KIND_NULL);
+    constants.growth[0].levels.device.median++;
+    constants.growth[1].levels.device.median++;
+    assert_int_equal(measure_with(scene, &constants, LONGER CALIBRATED("0")), RUN_FAIL);
+    assert_int_equal(measure_with(scene, &constants, LONGER CALIBRATED("1B")), RUN_PASS);
+    assert_int_equal(measure_with(scene, &constants, "  - {model: tiny-gpt2, mode: infer, seq: 4" CALIBRATED("0")),
+                     RUN_PASS); /* it calibrated them itself */
+    snprintf(constants.device.driver, sizeof constants.device.driver, "another");
+    assert_int_equal(measure_with(scene, &constants, LONGER CALIBRATED("0")), RUN_PASS);
+    assert_int_equal(pass_kind(scene, "device_bytes"), JSON_KIND_NULL);
+}
+
+/* The levels that replay has a tolerance of its own for stay with it. */
+static void a_word_for_replay_goes_before(void **state)
+{
+    struct scene *scene = *state;
+    struct constants constants = calibrated(scene);
+    constants.growth[0].levels.device.median++;
+    constants.growth[1].levels.device.median++;
+    assert_int_equal(measure_with(scene, &constants,
+                                  LONGER ", for: sm_75, tolerances: {replay: {device_bytes: 1B}, calibrated-gpu: "
+                                         "{device_bytes: 0}}}\n"),
+                     RUN_PASS);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scene_open, driver_unset)
 
 int main(void)
@@ -152,6 +195,8 @@ int main(void)
         TEST(another_length_is_predicted_to_the_byte),
         TEST(a_case_on_a_gpu_has_bounds),
         TEST(a_byte_is_seen_by_others_and_not_by_the_case_itself),
+        TEST(constants_that_hold_are_judged_and_nothing_else),
+        TEST(a_word_for_replay_goes_before),
         TEST(a_disturbed_row_neither_calibrates_nor_is_judged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
