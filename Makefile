@@ -216,7 +216,8 @@ $(EMULATED): $(EMULATED_O) ci/plugin.map
 	$(call say,LD,$@)$(CXX) -shared -Wl,--version-script=ci/plugin.map,--no-undefined -o $@ $(EMULATED_O) -ldl -lm
 
 # ---- tests: one program a file ----
-HELPERS_ALSO_kernels        := tests/bench/kernel_case.c tests/bench/product_case.c
+HELPERS_ALSO_kernels        := tests/bench/kernel_case.c tests/bench/product_case.c tests/bench/model_case.c \
+                               tests/bench/model_device.c
 HELPERS_ALSO_case           := tests/report/records_fixture.c
 HELPERS_ALSO_cli            := tests/models/model_folder.c tests/load/checkpoint_files.c
 HELPERS_ALSO_load           := tests/replay/counting_device.c tests/models/model_folder.c

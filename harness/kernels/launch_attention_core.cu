@@ -3,6 +3,7 @@
 
 #include "harness/kernels/body_attention_core_backward.h"
 #include "harness/kernels/body_attention_core_decode.h"
+#include "harness/kernels/plan_attention.h"
 
 /* What sm_86, sm_89 and sm_120 grant a block; the others grant more. */
 enum { CORE_SHARED_BYTES_MAXIMUM = 99 * 1024 };
@@ -30,9 +31,9 @@ typedef void core_kernel(const struct attention attention);
  * On sm_86, sm_89 and sm_120, whose 100 KiB of shared memory include 1 KiB for each block, one block of the forms with
  * more than 50,176 bytes; on sm_80 one of those with more than 82,944. */
 template <enum dtype dtype, int width> struct core_forms {
-    typedef core_form<dtype, width, width == 64 ? 2 : 1, width == 64 ? 32 : width == 128 ? 64 : 16> forward;
-    typedef core_form<dtype, width, 1, width == 64 ? 64 : width == 128 ? 32 : 16> rows, columns;
-    typedef core_form<dtype, width, 1, width == 64 ? 32 : 16, width == 256 ? 4 : 8, true> decode;
+    typedef core_form<dtype, width, CORE_FORWARD_STRIPS(width), CORE_FORWARD_MOVING(width)> forward;
+    typedef core_form<dtype, width, 1, CORE_BACKWARD_MOVING(width)> rows, columns;
+    typedef core_form<dtype, width, 1, CORE_DECODE_MOVING(width), CORE_DECODE_WARPS(width), true> decode;
 };
 
 template <typename form>
@@ -166,7 +167,7 @@ template <enum dtype dtype, int width> static const char *backward_run(struct at
     attention->tile_columns = columns::still;
     deltas<<<grid_blocks(row_count, LANES / DELTA_LANES), LANES, 0, stream>>>(*attention);
     const char *wrong = launch_result();
-    constexpr bool apart = width > 128; /* a lane has no registers for both */
+    constexpr bool apart = CORE_BACKWARD_SWEEPS(width) == 2; /* a lane has no registers for both */
     constexpr enum core_goal first = apart ? CORE_GRAD_K : CORE_GRAD_K_AND_V, last = apart ? CORE_GRAD_V : first;
     core_kernel *const sweeps[] = {core_columns_kernel<columns, first>, core_columns_kernel<columns, last>};
     for (int k = 0; k < (apart ? 2 : 1) && wrong == NULL; k++) {

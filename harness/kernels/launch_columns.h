@@ -8,35 +8,7 @@
 
 #include "harness/kernels/launch_grid.h"
 #include "harness/kernels/launch_packet.h"
-
-enum { COLUMN_THREADS_MAXIMUM = 1024, COLUMN_LANES_MAXIMUM = 8, COLUMN_BLOCKS_WANTED = 264, ROWS_A_LANE = 4 };
-
-struct column_plan {
-    int64_t packets, rows;
-    int unit;    /* columns of a packet */
-    int lanes;   /* for neighbouring packets: a power of two */
-    int threads; /* of a block: a power of two, at least 32 */
-    unsigned blocks;
-};
-
-/* COLUMN_BLOCKS_WANTED: two for each processor of a large GPU. */
-static inline struct column_plan column_plan_of(int64_t columns, int64_t rows, int unit)
-{
-    struct column_plan plan;
-    plan.packets = columns / unit;
-    plan.rows = rows;
-    plan.unit = unit;
-    plan.lanes = unit == 1 ? COLUMN_LANES_MAXIMUM : 2;
-    while (plan.lanes < COLUMN_LANES_MAXIMUM && plan.packets / (2 * plan.lanes) >= COLUMN_BLOCKS_WANTED) {
-        plan.lanes *= 2;
-    }
-    plan.threads = 32;
-    while (plan.threads < COLUMN_THREADS_MAXIMUM && plan.threads / plan.lanes * ROWS_A_LANE < rows) {
-        plan.threads *= 2;
-    }
-    plan.blocks = grid_blocks(plan.packets, plan.lanes);
-    return plan;
-}
+#include "harness/kernels/plan_columns.h"
 
 /* The shared memory of columns_sum. */
 template <int unit, int sums> struct column_shared {

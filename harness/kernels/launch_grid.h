@@ -7,8 +7,7 @@
 #include "harness/kernels/body.h"
 #include "harness/kernels/body_rows.h"
 #include "harness/kernels/body_walk.h"
-
-enum { LANES = 256, ROW_LANES_MAXIMUM = 1024, BLOCKS_MAXIMUM = 65536 };
+#include "harness/kernels/plan_grid.h"
 
 /* A kernel that is launched with row_lanes(): the compiler must leave each of the lanes enough registers, or the launch
  * is refused on an architecture on which it uses more than 64. */
@@ -23,19 +22,6 @@ typedef const char *launch_function(const struct operation_call *call, cudaStrea
 OPERATION_TABLE(KERNEL_LAUNCH, PRODUCT_LAUNCH)
 #undef KERNEL_LAUNCH
 #undef PRODUCT_LAUNCH
-
-/* Blocks for `items` of work when each block takes `each` at a time; loops in the kernels take the rest. */
-static inline unsigned grid_blocks(int64_t items, int64_t each)
-{
-    int64_t blocks = (items + each - 1) / each;
-    return (unsigned)(blocks < 1 ? 1 : blocks < BLOCKS_MAXIMUM ? blocks : BLOCKS_MAXIMUM);
-}
-
-/* Lanes for a row: a multiple of 32, enough that each has some work. */
-static inline unsigned row_lanes(int64_t columns)
-{
-    return columns <= 32 ? 32 : columns <= 512 ? 128 : columns <= 8192 ? 256 : ROW_LANES_MAXIMUM;
-}
 
 static inline const char *launch_result(void)
 {

@@ -12,8 +12,7 @@
 
 #include "harness/kernels/launch_grid.h"
 #include "harness/kernels/launch_packet.h"
-
-enum { ROW_FORM_COUNT = 6, GROUP_ELEMENTS = 8, ROW_PARTS = 4, ROW_TEAM_MAXIMUM = 512, ROW_BLOCK_MINIMUM = 128 };
+#include "harness/kernels/plan_rows.h"
 
 template <int unit> struct group {
     float at[GROUP_ELEMENTS];
@@ -237,15 +236,6 @@ BODY constexpr bool row_keeps(struct memory_place)
     return false;
 }
 
-/* How rows are dealt: teams of `lanes` in blocks of `threads`, and which of the kernels' forms has them. */
-struct row_plan {
-    int64_t count, columns;
-    int lanes, threads;
-    unsigned blocks;
-    int unit; /* elements of a packet */
-    int form; /* index into what ROW_FORMS gives */
-};
-
 #define ROW_FORMS(kernel)                                                                                              \
     {                                                                                                                  \
         kernel<1, 1, true>, kernel<1, 1, false>, kernel<ROW_PARTS, 4, true>, kernel<ROW_PARTS, 4, false>,              \
@@ -264,26 +254,6 @@ struct row_plan {
 /* A kernel of rows, that is launched with a row_plan. */
 #define ROW_TEAM_KERNEL                                                                                                \
     template <int parts, int unit, bool whole> static __global__ void __launch_bounds__(ROW_TEAM_MAXIMUM)
-
-static inline struct row_plan row_plan_of(struct rows rows, int unit)
-{
-    struct row_plan plan;
-    int kept = GROUP_ELEMENTS * (unit == 1 ? 1 : ROW_PARTS); /* elements of a lane */
-    int64_t lanes = (rows.columns + kept - 1) / kept;
-    int power = 1;
-    while (power < 32 && power < lanes) {
-        power *= 2;
-    }
-    bool whole = lanes <= ROW_TEAM_MAXIMUM;
-    plan.unit = unit;
-    plan.count = rows.count;
-    plan.columns = rows.columns;
-    plan.lanes = lanes <= 32 ? power : whole ? (int)(lanes + 31) / 32 * 32 : ROW_TEAM_MAXIMUM;
-    plan.threads = plan.lanes <= 32 ? ROW_BLOCK_MINIMUM : plan.lanes;
-    plan.blocks = grid_blocks(rows.count, plan.threads / plan.lanes);
-    plan.form = (unit == 1 ? 0 : unit == 4 ? 2 : 4) + (whole ? 0 : 1);
-    return plan;
-}
 
 /* The rows of a team, one after the other. All teams of a block go through the loop as often, because lanes of one warp
  * wait for each other; a team without a row has one without columns. */

@@ -2,12 +2,11 @@
  * A wrong id of GATHER, which nobody here can report, gives zeros. */
 #include "harness/kernels/body_select.h"
 #include "harness/kernels/launch_grid.h"
+#include "harness/kernels/plan_select.h"
 
 struct select_launch {
     struct tensor a, values, indices;
-    struct rows rows;
-    int64_t count; /* picked of each row */
-    bool with_values;
+    struct select_plan plan;
 };
 
 ROW_KERNEL_FUNCTION top_k_kernel(const __grid_constant__ struct select_launch launch)
@@ -15,16 +14,16 @@ ROW_KERNEL_FUNCTION top_k_kernel(const __grid_constant__ struct select_launch la
     __shared__ float shared[TEAM_SHARED_FLOATS];
     struct team team = block_team(shared);
     int64_t *indices = (int64_t *)launch.indices.data;
-    for (int64_t row = blockIdx.x; row < launch.rows.count; row += gridDim.x) {
-        struct span a = span_at(&launch.a, row * launch.rows.columns);
+    for (int64_t row = blockIdx.x; row < launch.plan.rows.count; row += gridDim.x) {
+        struct span a = span_at(&launch.a, row * launch.plan.rows.columns);
         struct ranked last = ranked_first();
-        for (int64_t k = 0; k < launch.count; k++) {
-            last = ranked_next(team, a, launch.rows.columns, last);
+        for (int64_t k = 0; k < launch.plan.picked; k++) {
+            last = ranked_next(team, a, launch.plan.rows.columns, last);
             if (team.lane == 0) {
-                indices[row * launch.count + k] = last.index;
+                indices[row * launch.plan.picked + k] = last.index;
             }
-            if (team.lane == 0 && launch.with_values) {
-                tensor_set(&launch.values, row * launch.count + k, span_get(a, last.index));
+            if (team.lane == 0 && launch.plan.with_values) {
+                tensor_set(&launch.values, row * launch.plan.picked + k, span_get(a, last.index));
             }
         }
     }
@@ -36,10 +35,8 @@ const char *launch_top_k(const struct operation_call *call, cudaStream_t stream)
     launch.a = call->tensors[0];
     launch.values = call->tensors[1];
     launch.indices = call->tensors[call->tensor_count - 1];
-    launch.rows = rows_of(&launch.a);
-    launch.with_values = call->opcode == OPCODE_TOP_K;
-    launch.count = launch.with_values ? rows_of(&launch.values).columns : 1;
-    top_k_kernel<<<grid_blocks(launch.rows.count, 1), row_lanes(launch.rows.columns), 0, stream>>>(launch);
+    launch.plan = select_plan_of(call);
+    top_k_kernel<<<launch.plan.blocks, launch.plan.lanes, 0, stream>>>(launch);
     return launch_result();
 }
 

@@ -1,9 +1,10 @@
 /* Bench: one table of how fast the program is on this machine. Not a test: nothing passes or fails by a time. It exits
  * with 1 only where something could not be measured.
  *
- * usage: bench [--device SPEC] [--python NAME] [--only PART] [--quick] PROGRAM
- * from the root of the repository; docs/NUMBERS.md says what the rows mean. PART: processes, placement, records,
- * checkpoints, loading, offload, allocator, kernels, products or steps. */
+ * usage: bench [--device SPEC] [--python NAME] [--only PART] [--quick] [--model ARCHITECTURE] PROGRAM from the root
+ * of the repository; docs/NUMBERS.md says what the rows mean. PART: processes, placement, records, checkpoints,
+ * loading, offload, allocator, kernels, products or steps. With --model, sm_90 for instance, nothing is measured:
+ * the traffic of the kernels is counted and held against the peaks of a device of that architecture. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #include "tests/bench/bench_parts.h"
 
 static const char usage[] =
-    "usage: bench [--device host|cuda:N] [--python NAME] [--quick]\n"
+    "usage: bench [--device host|cuda:N] [--python NAME] [--quick] [--model sm_75|sm_80|sm_89|sm_90|sm_100]\n"
     "             [--only processes|placement|records|checkpoints|loading|offload|allocator|kernels|products|steps] "
     "PROGRAM\n";
 
@@ -34,6 +35,8 @@ static bool options_read(int count, char **words, struct bench_options *options)
             options->python = words[++i];
         } else if (strcmp(words[i], "--only") == 0) {
             options->only = words[++i];
+        } else if (strcmp(words[i], "--model") == 0) {
+            options->model = words[++i];
         } else {
             return false;
         }
@@ -114,6 +117,9 @@ int main(int count, char **words)
     if (!options_read(count, words, &options)) {
         fputs(usage, stderr);
         return 2;
+    }
+    if (options.model != NULL) {
+        return bench_model(options.model) ? 0 : (fputs(usage, stderr), 2);
     }
     struct bench_device bench = {.spec = options.device_spec, .quick = options.quick};
     bench.is_host = strncmp(options.device_spec, "host", 4) == 0;

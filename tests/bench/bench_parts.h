@@ -10,6 +10,7 @@ struct bench_options {
     const char *device_spec; /* "host", "cuda:0" */
     const char *python;      /* an interpreter that may have torch */
     const char *only;        /* one part; NULL: all */
+    const char *model;       /* an architecture whose table of traffic is wanted; NULL: none */
     bool quick;              /* small sizes: whether all of it runs, and no figure to keep */
 };
 
@@ -35,5 +36,8 @@ void bench_allocator(struct bench_tally *tally);
 void bench_kernels(const struct bench_device *bench, struct bench_tally *tally);
 void bench_products(const struct bench_device *bench, struct bench_tally *tally);
 void bench_steps(const struct bench_device *bench, const char *python, struct bench_tally *tally);
+
+/* Prints the table of an architecture; false if there is none. */
+bool bench_model(const char *architecture);
 
 #endif

@@ -1,0 +1,216 @@
+/* Model cases: the table, the calls and the choice of what counts. Nothing here computes or measures. */
+#include "tests/bench/model_case.h"
+
+#include "harness/device/cuda/columns_traffic.h"
+#include "harness/kernels/plan_attention.h"
+#include "harness/kernels/plan_columns.h"
+#include "harness/kernels/plan_grouped.h"
+#include "harness/kernels/plan_rows.h"
+#include "harness/kernels/plan_select.h"
+
+#define F32 DTYPE_FLOAT32
+#define B16 DTYPE_BFLOAT16
+
+const struct model_case model_cases[] = {
+    {"ADD, 8192 x 1024", OPCODE_ADD, F32, {8192, 1024}},
+    {"SOFTMAX, 8192 x 1024", OPCODE_SOFTMAX, F32, {8192, 1024}},
+    {"SOFTMAX, 2048 x 128256", OPCODE_SOFTMAX, B16, {2048, 128256}},
+    {"SUM, gradient of a bias, 8192 x 1024", OPCODE_SUM, F32, {8192, 1024, 1024}},
+    {"SUM, to one number, 8192 x 1024", OPCODE_SUM, F32, {8192, 1024, 1}},
+    {"TOP_K, 8 of 1024, 8192 rows", OPCODE_TOP_K, F32, {8192, 1024, 8}},
+    {"TOP_K, 50 of 128256, one row", OPCODE_TOP_K, F32, {1, 128256, 50}},
+    {"ARGMAX of 128256, one row", OPCODE_ARGMAX, F32, {1, 128256}},
+    {"ATTENTION, 4 x 12 x 512 x 512 x 64", OPCODE_ATTENTION, F32, {4, 12, 12, 512, 512, 64}},
+    {"ATTENTION, 4 x 12 x 512 x 512 x 64", OPCODE_ATTENTION, B16, {4, 12, 12, 512, 512, 64}},
+    {"ATTENTION_BACKWARD, the same", OPCODE_ATTENTION_BACKWARD, F32, {4, 12, 12, 512, 512, 64}},
+    {"ATTENTION_BACKWARD, the same", OPCODE_ATTENTION_BACKWARD, B16, {4, 12, 12, 512, 512, 64}},
+    {"ATTENTION, 1 x 32/8 x 2048 x 2048 x 128", OPCODE_ATTENTION, B16, {1, 32, 8, 2048, 2048, 128}},
+    {"ATTENTION, decoding 1 x 32/8 x 8192 x 128", OPCODE_ATTENTION, B16, {1, 32, 8, 1, 8192, 128}},
+    {"ATTENTION, decoding 1 x 32/8 x 8192 x 128", OPCODE_ATTENTION, F32, {1, 32, 8, 1, 8192, 128}},
+    {"ATTENTION_BIAS_GRADIENT, 4 x 12 x 512 x 512 x 64",
+     OPCODE_ATTENTION_BIAS_GRADIENT,
+     F32,
+     {4, 12, 12, 512, 512, 64}},
+    {"GROUPED_MATMUL, 4096 x 2048 x 1024, 64 groups", OPCODE_GROUPED_MATMUL, B16, {4096, 2048, 1024, 64}},
+    {"SORT_IDS, 65536 of 64 groups", OPCODE_SORT_IDS, DTYPE_INT64, {65536, 64}},
+    {"CONVOLUTION, 32 x 128 x 28 x 28, 128 of 3 x 3", OPCODE_CONVOLUTION, F32, {32, 128, 28, 128, 3, 64}},
+    {"CONVOLUTION, 32 x 128 x 28 x 28, 128 of 3 x 3", OPCODE_CONVOLUTION, B16, {32, 128, 28, 128, 3, 64}},
+    {"CONVOLUTION_BACKWARD_INPUT, the same", OPCODE_CONVOLUTION_BACKWARD_INPUT, F32, {32, 128, 28, 128, 3, 64}},
+    {"CONVOLUTION_BACKWARD_WEIGHT, the same", OPCODE_CONVOLUTION_BACKWARD_WEIGHT, F32, {32, 128, 28, 128, 3, 64}},
+    {"CONVOLUTION_BACKWARD_WEIGHT, the same", OPCODE_CONVOLUTION_BACKWARD_WEIGHT, B16, {32, 128, 28, 128, 3, 64}},
+};
+
+const int model_case_count = sizeof model_cases / sizeof model_cases[0];
+
+static struct tensor dense(enum dtype dtype, int rank, int64_t a, int64_t b, int64_t c, int64_t d)
+{
+    struct tensor tensor = {.dtype = dtype, .rank = rank, .size = {a, b, c, d}};
+    int64_t stride = 1;
+    for (int k = rank - 1; k >= 0; k--) {
+        tensor.stride[k] = stride;
+        stride *= tensor.size[k];
+    }
+    return tensor;
+}
+
+static void call_add(struct operation_call *call, struct tensor tensor)
+{
+    call->tensors[call->tensor_count++] = tensor;
+}
+
+/* Heads of q, and of k and v; then of each opcode the tensors of its contract. The mask lies in memory: NULL is
+ * none. */
+static void attention_call(const struct model_case *model, struct operation_call *call)
+{
+    static char somewhere;
+    const int64_t *s = model->size;
+    struct tensor q = dense(model->dtype, 4, s[0], s[1], s[3], s[5]),
+                  k = dense(model->dtype, 4, s[0], s[2], s[4], s[5]);
+    struct tensor lse = dense(DTYPE_FLOAT32, 3, s[0], s[1], s[3], 0),
+                  scores = dense(model->dtype, 4, s[0], s[1], s[3], s[4]);
+    bool forward = model->opcode == OPCODE_ATTENTION, bias = model->opcode == OPCODE_ATTENTION_BIAS_GRADIENT;
+    scores.data = &somewhere;
+    if (!forward) {
+        call_add(call, q);
+    }
+    call_add(call, q);
+    call_add(call, k);
+    call_add(call, k);
+    if (!forward) {
+        call_add(call, q);
+        call_add(call, lse);
+    }
+    if (bias) {
+        call_add(call, scores);
+    }
+    call->input_count = call->tensor_count;
+    call_add(call, bias ? scores : q);
+    if (!bias) {
+        call_add(call, forward ? lse : k);
+    }
+    if (!bias && !forward) {
+        call_add(call, k);
+    }
+    call->attributes.f[0] = 1.0;
+}
+
+static void convolution_call(const struct model_case *model, struct operation_call *call)
+{
+    const int64_t *s = model->size;
+    struct tensor image = dense(model->dtype, 4, s[0], s[1], s[2], s[2]);
+    struct tensor weight = dense(model->dtype, 4, s[3], s[1], s[4], s[4]);
+    struct tensor result = dense(model->dtype, 4, s[0], s[3], s[2], s[2]);
+    bool forward = model->opcode == OPCODE_CONVOLUTION, of_input = model->opcode == OPCODE_CONVOLUTION_BACKWARD_INPUT;
+    call_add(call, forward ? image : result);
+    call_add(call, forward || of_input ? weight : image);
+    call_add(call, dense(DTYPE_BOOL, 1, s[5] << 20, 0, 0, 0));
+    call->input_count = 3;
+    call_add(call, forward ? result : of_input ? image : weight);
+    call->attributes.i[0] = 1;
+    call->attributes.i[1] = s[4] / 2;
+}
+
+/* Rows by columns, and what becomes of them. */
+static void rows_call(const struct model_case *model, struct operation_call *call)
+{
+    const int64_t *s = model->size;
+    call_add(call, dense(model->dtype, 2, s[0], s[1], 0, 0));
+    if (model->opcode == OPCODE_ADD) {
+        call_add(call, call->tensors[0]);
+    }
+    call->input_count = call->tensor_count;
+    switch (model->opcode) {
+    case OPCODE_TOP_K:
+        call_add(call, dense(model->dtype, 2, s[0], s[2], 0, 0));
+        call_add(call, dense(DTYPE_INT64, 2, s[0], s[2], 0, 0));
+        break;
+    case OPCODE_ARGMAX:
+        call_add(call, dense(DTYPE_INT64, 1, s[0], 0, 0, 0));
+        break;
+    case OPCODE_SUM:
+        call_add(call, dense(model->dtype, 2, 1, s[2], 0, 0));
+        break;
+    default:
+        call_add(call, call->tensors[0]);
+    }
+}
+
+static void grouped_call(const struct model_case *model, struct operation_call *call)
+{
+    const int64_t *s = model->size;
+    if (model->opcode == OPCODE_SORT_IDS) {
+        call_add(call, dense(DTYPE_INT64, 1, s[0], 0, 0, 0));
+        call->input_count = 1;
+        call_add(call, call->tensors[0]);
+        call_add(call, call->tensors[0]);
+        call->attributes.i[0] = s[1];
+        return;
+    }
+    call_add(call, dense(model->dtype, 2, s[0], s[1], 0, 0));
+    call_add(call, dense(model->dtype, 3, s[3], s[1], s[2], 0));
+    call_add(call, dense(DTYPE_INT32, 1, s[3], 0, 0, 0));
+    call->input_count = 3;
+    call_add(call, dense(model->dtype, 2, s[0], s[2], 0, 0));
+}
+
+static bool is_attention(enum opcode opcode)
+{
+    return opcode == OPCODE_ATTENTION || opcode == OPCODE_ATTENTION_BACKWARD ||
+           opcode == OPCODE_ATTENTION_BIAS_GRADIENT;
+}
+
+void model_call(const struct model_case *model, struct operation_call *call)
+{
+    *call = (struct operation_call){.opcode = model->opcode};
+    if (is_attention(model->opcode)) {
+        attention_call(model, call);
+    } else if (opcode_product(model->opcode) == PRODUCT_CONVOLUTION) {
+        convolution_call(model, call);
+    } else if (model->opcode == OPCODE_GROUPED_MATMUL || model->opcode == OPCODE_SORT_IDS) {
+        grouped_call(model, call);
+    } else {
+        rows_call(model, call);
+    }
+}
+
+void model_traffic(const struct model_case *model, const struct model_device *device, struct traffic *traffic)
+{
+    struct operation_call call;
+    model_call(model, &call);
+    *traffic = (struct traffic){.count = 0};
+    switch (model->opcode) {
+    case OPCODE_SOFTMAX:
+        rows_traffic(&call, "rows_kernel", 2, traffic);
+        break;
+    case OPCODE_SUM:
+        sum_traffic(&call, traffic);
+        break;
+    case OPCODE_TOP_K:
+    case OPCODE_ARGMAX:
+        select_traffic(&call, traffic);
+        break;
+    case OPCODE_ATTENTION:
+        attention_traffic(&call, device->has_cores, traffic);
+        break;
+    case OPCODE_ATTENTION_BACKWARD:
+        attention_backward_traffic(&call, device->has_cores, traffic);
+        break;
+    case OPCODE_ATTENTION_BIAS_GRADIENT:
+        attention_bias_traffic(&call, traffic);
+        break;
+    case OPCODE_GROUPED_MATMUL:
+        grouped_matmul_traffic(&call, traffic);
+        break;
+    case OPCODE_SORT_IDS:
+        sort_ids_traffic(&call, traffic);
+        break;
+    case OPCODE_CONVOLUTION:
+    case OPCODE_CONVOLUTION_BACKWARD_INPUT:
+    case OPCODE_CONVOLUTION_BACKWARD_WEIGHT:
+        convolution_traffic(&call, traffic);
+        break;
+    default:
+        elements_traffic(&call, "element_kernel", tensor_element_count(&call.tensors[0]), traffic);
+        traffic->needed_bytes = operands_bytes(&call, 0, call.tensor_count);
+    }
+}
