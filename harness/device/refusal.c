@@ -14,7 +14,7 @@ enum refusal_source refusal_source_of(const char *text)
         {REFUSAL_WORDS_KILLED, REFUSAL_KILLED},      {REFUSAL_WORDS_GPU, REFUSAL_SEGMENT},
         {REFUSAL_WORDS_BOUND, REFUSAL_SEGMENT},      {REFUSAL_WORDS_MACHINE, REFUSAL_MACHINE},
         {REFUSAL_WORDS_CGROUP, REFUSAL_CGROUP},      {REFUSAL_WORDS_LIMIT, REFUSAL_LIMIT},
-        {"CUBLAS_STATUS_", REFUSAL_CUBLAS},          /* as cublasGetStatusString spells them */
+        {"CUBLAS_STATUS_", REFUSAL_CUBLAS},          /* as cublasGetStatusName spells them */
         {"cudaErrorMemoryAllocation", REFUSAL_CUDA}, /* as cudaGetErrorName does */
         {": out of memory", REFUSAL_CUDA},           /* as cudaGetErrorString does, behind what was being done */
     };

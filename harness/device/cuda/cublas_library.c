@@ -42,7 +42,7 @@ static enum status_code cublas_handle_make(struct cublas_library *cublas, struct
             cublas->handle, (cublasMath_t)(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION));
     }
     if (status != CUBLAS_STATUS_SUCCESS) {
-        return status_set(error, cublas_failure_code(status), "%s: %s", doing, cublas->status_string(status));
+        return status_set(error, cublas_failure_code(status), "%s: %s", doing, cublas->status_name(status));
     }
     return STATUS_OK;
 }
@@ -55,7 +55,7 @@ enum status_code cublas_library_open(struct cublas_library *cublas, struct statu
         {"cublasDestroy_v2", &opened.destroy},
         {"cublasSetWorkspace_v2", &opened.set_workspace},
         {"cublasSetMathMode", &opened.set_math_mode},
-        {"cublasGetStatusString", &opened.status_string},
+        {"cublasGetStatusName", &opened.status_name},
         {"cublasGemmEx", &opened.gemm},
         {"cublasGemmStridedBatchedEx", &opened.gemm_strided_batched},
     };

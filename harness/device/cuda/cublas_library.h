@@ -27,7 +27,7 @@ struct cublas_library {
     cublasStatus_t (*destroy)(cublasHandle_t handle);
     cublasStatus_t (*set_workspace)(cublasHandle_t handle, void *workspace, size_t bytes);
     cublasStatus_t (*set_math_mode)(cublasHandle_t handle, cublasMath_t mode);
-    const char *(*status_string)(cublasStatus_t status);
+    const char *(*status_name)(cublasStatus_t status);
     cublasStatus_t (*gemm_strided_batched)(cublasHandle_t handle, cublasOperation_t transpose_a,
                                            cublasOperation_t transpose_b, int m, int n, int k, const void *alpha,
                                            const void *a, cudaDataType a_type, int lda, long long stride_a,

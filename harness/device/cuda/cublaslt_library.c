@@ -10,7 +10,7 @@ enum status_code cublaslt_library_open(struct cublaslt_library *cublaslt, struct
     const struct toolkit_symbol symbols[] = {
         {"cublasLtCreate", &opened.create},
         {"cublasLtDestroy", &opened.destroy},
-        {"cublasLtGetStatusString", &opened.status_string},
+        {"cublasLtGetStatusName", &opened.status_name},
         {"cublasLtMatmulDescCreate", &opened.matmul_desc_create},
         {"cublasLtMatmulDescSetAttribute", &opened.matmul_desc_set},
         {"cublasLtMatmulDescDestroy", &opened.matmul_desc_destroy},
@@ -30,7 +30,7 @@ enum status_code cublaslt_library_open(struct cublaslt_library *cublaslt, struct
     }
     cublasStatus_t status = opened.create(&opened.handle);
     if (status != CUBLAS_STATUS_SUCCESS) {
-        code = status_set(error, cublas_failure_code(status), "cublasLtCreate: %s", opened.status_string(status));
+        code = status_set(error, cublas_failure_code(status), "cublasLtCreate: %s", opened.status_name(status));
         opened.handle = NULL;
         cublaslt_library_close(&opened);
         return code;

@@ -15,7 +15,7 @@ struct cublaslt_library {
     cublasLtHandle_t handle;
     cublasStatus_t (*create)(cublasLtHandle_t *handle);
     cublasStatus_t (*destroy)(cublasLtHandle_t handle);
-    const char *(*status_string)(cublasStatus_t status);
+    const char *(*status_name)(cublasStatus_t status);
     cublasStatus_t (*matmul_desc_create)(cublasLtMatmulDesc_t *desc, cublasComputeType_t compute_type,
                                          cudaDataType scale_type);
     cublasStatus_t (*matmul_desc_set)(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t attribute,

@@ -72,9 +72,9 @@ enum status_code cublas_check(struct cuda_device *cuda, cublasStatus_t code, con
     if (code == CUBLAS_STATUS_SUCCESS) {
         return STATUS_OK;
     }
-    const char *(*status_string)(cublasStatus_t) =
-        cuda->cublas.library != NULL ? cuda->cublas.status_string : cuda->cublaslt.status_string;
-    status_set(&told, cublas_failure_code(code), "cuda:%d: %s: %s", cuda->index, doing, status_string(code));
+    const char *(*status_name)(cublasStatus_t) =
+        cuda->cublas.library != NULL ? cuda->cublas.status_name : cuda->cublaslt.status_name;
+    status_set(&told, cublas_failure_code(code), "cuda:%d: %s: %s", cuda->index, doing, status_name(code));
     return failure_end(cuda, &told, error);
 }
 

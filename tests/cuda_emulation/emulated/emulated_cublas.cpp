@@ -233,7 +233,7 @@ const emulated_symbol emulated_cublas_symbols[] = {
     {"cublasSetWorkspace_v2", (void *)set_workspace},
     {"cublasSetMathMode", (void *)set_math_mode},
     {"cublasGetProperty", (void *)get_property},
-    {"cublasGetStatusString", (void *)emulated_status_string},
+    {"cublasGetStatusName", (void *)emulated_status_name},
     {"cublasGemmEx", (void *)gemm},
     {"cublasGemmStridedBatchedEx", (void *)gemm_strided_batched},
     {nullptr, nullptr},

@@ -288,7 +288,7 @@ cublasStatus_t matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const 
 const emulated_symbol emulated_cublaslt_symbols[] = {
     {"cublasLtCreate", (void *)create},
     {"cublasLtDestroy", (void *)destroy},
-    {"cublasLtGetStatusString", (void *)emulated_status_string},
+    {"cublasLtGetStatusName", (void *)emulated_status_name},
     {"cublasLtMatmulDescCreate", (void *)desc_create},
     {"cublasLtMatmulDescSetAttribute", (void *)desc_set},
     {"cublasLtMatmulDescDestroy", (void *)desc_destroy},

@@ -89,7 +89,7 @@ float emulated_factor(float value, bool rounds)
     return value;
 }
 
-const char *emulated_status_string(cublasStatus_t status)
+const char *emulated_status_name(cublasStatus_t status)
 {
     switch (status) {
     case CUBLAS_STATUS_NOT_INITIALIZED:

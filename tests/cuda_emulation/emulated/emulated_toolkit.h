@@ -42,6 +42,6 @@ cublasStatus_t emulated_library_call(const char *name);
  * 4; "full:BYTES": EXECUTION_FAILED where less is free. */
 cublasStatus_t emulated_product_refusal(cudaDataType type, int64_t rows, size_t workspace_bytes);
 
-const char *emulated_status_string(cublasStatus_t status);
+const char *emulated_status_name(cublasStatus_t status);
 
 #endif
