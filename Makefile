@@ -234,6 +234,14 @@ $(BUILD)/$(1:%.c=%): $(call object,$(1) $(filter $(dir $(1))% tests/support/% \
 	$$(call say,LD,$$@)$$(CC) $$(OPTIMISE) $$(LDFLAGS) -o $$@ $$^ -lcmocka $$(LDLIBS)
 endef
 $(foreach t,$(TEST_C),$(eval $(call test_program,$(t))))
+# The real libraries are held against NVIDIA's headers where these are here, which needs no compiler for GPUs, else
+# against those of the emulation.
+CUDA_HEADERS := $(wildcard $(or $(CUDA_HOME),/usr/local/cuda)/include/cublasLt.h)
+CUDA_HEADERS := $(CUDA_HEADERS:%/cublasLt.h=%)
+CUDA_LIBRARIES_C := $(filter-out %/emulated_constants.c,$(wildcard tests/cuda_libraries/*.c))
+$(call object,$(CUDA_LIBRARIES_C)): C_FLAGS += $(if $(CUDA_HEADERS),-DHAS_NVIDIA_HEADERS -isystem $(CUDA_HEADERS), \
+    -Itests/cuda_emulation/include)
+$(call object,tests/cuda_libraries/emulated_constants.c): C_FLAGS += -Itests/cuda_emulation/include
 # Its own allocations fail when it wants them to, and no library's.
 $(BUILD)/tests/base/test_array: LDFLAGS += -Wl,--wrap=realloc,--wrap=calloc
 $(BUILD)/tests/kernels/test_scratch_fault: LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=aligned_alloc
