@@ -5,7 +5,6 @@
 kept_files='records.jsonl truth.jsonl compare.txt conformance.txt timing.tsv environment.txt log.txt summary.txt'
 kept_bytes_maximum=6291456
 log_bytes_maximum=2097152
-room_is_missing=no
 copies_maximum=5
 copy_mark=COPY
 
@@ -19,7 +18,7 @@ folder_open() {
         *) usage_fail "$path is none of this script's files; choose another folder with --out" ;;
         esac
     done
-    { exec 9<"$out"; } 2>/dev/null || usage_fail "$out cannot be read"
+    { command exec 9<"$out"; } 2>/dev/null || usage_fail "$out cannot be read"
     ! command -v flock >/dev/null 2>&1 || flock -n 9 ||
         usage_fail "another run writes to $out; wait for it, or choose another folder with --out"
     case $slice in
@@ -130,14 +129,14 @@ environment_write() {
         uname -srm
         [ -z "$gpu_why_not" ] || echo "$gpu_why_not"
         echo
-        "$build/assay" hardware
+        ci/within.sh 20 "$build/assay" hardware
         echo
         facts=index,name,driver_version,vbios_version,memory.total,memory.used,mig.mode.current,ecc.mode.current
-        timeout 20 nvidia-smi --query-gpu="$facts,compute_mode,persistence_mode,clocks.max.sm,power.limit" \
+        ci/within.sh 20 nvidia-smi --query-gpu="$facts,compute_mode,persistence_mode,clocks.max.sm,power.limit" \
             --format=csv 2>&1
         nvcc --version 2>/dev/null | tail -n 2
         echo
-        timeout 60 "$python" -c '
+        ci/within.sh --print 60 "$python" -c '
 import sys, torch, transformers
 print("python", sys.version.split()[0], "torch", torch.__version__, "cuda", torch.version.cuda,
       "transformers", transformers.__version__)' 2>&1 | tail -n 1
@@ -170,9 +169,9 @@ records_keep() {
             rm -r "${records%/*}"
         else
             truncate -s "$had_bytes" "$out/records.jsonl"
-            [ "$room_is_missing" = yes ] ||
+            [ -e "$scratch/keep" ] ||
                 echo "gpu.sh: no room in $out; the records of a run stay in ${records%/*}" >&2
-            room_is_missing=yes
+            : >"$scratch/keep"
         fi
     done
 }

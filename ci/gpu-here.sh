@@ -6,14 +6,18 @@
 # ends the list, and one that is named twice leaves none.
 set -u
 
+here=${0%/*}
+windows_tools=/usr/lib/wsl/lib
 visible=${CUDA_VISIBLE_DEVICES-all}
 case $visible in
 '' | -*) exit 0 ;;
 esac
 
-# A driver without persistence takes seconds to answer, and a broken one for ever.
+# A driver without persistence takes seconds to answer, and a broken one for ever, whatever signal comes. In a Linux of
+# Windows the tool need not be on PATH.
 smi() {
-    timeout 20 nvidia-smi "$@" 2>/dev/null
+    tool=$(command -v nvidia-smi || command -v "$windows_tools/nvidia-smi") || return
+    "$here/within.sh" --print 20 "$tool" "$@" 2>/dev/null
 }
 
 # Lines "9.0, GPU-UUID" in; what is visible of them out. Indices into a mixture whose order is not known may mean any.
@@ -71,6 +75,7 @@ if [ -n "$listed" ]; then
         ;;
     esac
     echo "$listed" | visible_print "$visible"
-elif ls /dev/nvidia[0-9]* >/dev/null 2>&1 || smi -L | grep -q '^GPU'; then
+elif ls /dev/nvidia[0-9]* >/dev/null 2>&1 || { [ -e /dev/dxg ] && [ -e "$windows_tools/libcuda.so.1" ]; } ||
+    smi -L | grep -q '^GPU'; then
     echo unknown
 fi

@@ -1,85 +1,58 @@
-# The parts of ci/gpu.sh: each a function that prints into the log, leaves a remark and returns an exit code of the
-# project (0 pass, 1 fail, 3 inconclusive, 77 skipped, 99 a fault). Sourced, not run.
+# The parts of ci/gpu.sh that measure and test: each a function that prints into the log, leaves a remark and returns an
+# exit code of the project (0 pass, 1 fail, 3 inconclusive, 77 skipped, 99 a fault). Sourced, not run.
 # shellcheck shell=sh disable=SC2034,SC2154
 
-gpu=unknown # yes once a case was measured on it; no; faulty if it is there and could not be used
-gpu_why_not="the first case has not run"
-gpu_name=
-gpu_bytes=0
 fresh_constants=
-
-# ---- build ----
-
-# $1 behind what LD_LIBRARY_PATH has, for all that is run from here on.
-library_folder_add() {
-    case :${LD_LIBRARY_PATH:-}: in *":$1:"*) return ;; esac
-    export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$1"
-}
-
-# A machine with a torch need not have a toolkit: the cuBLAS of torch serves if the loader and the plug-in find none.
-cublas_of_torch_add() {
-    name=$(grep -aom 1 'libcublas\.so\.[0-9]*' "$build/libassay_cuda.so" 2>/dev/null | head -n 1)
-    if [ -z "$name" ] || [ -e "${CUDA_HOME:-/usr/local/cuda}/lib64/$name" ] ||
-        { ldconfig -p 2>/dev/null || /sbin/ldconfig -p 2>/dev/null; } | grep -qF "$name "; then
-        return
-    fi
-    path=$("$python" -c 'import glob, sys, sysconfig
-print(*glob.glob(sysconfig.get_path("purelib") + "/nvidia/*/lib/" + sys.argv[1])[:1])' "$name" 2>/dev/null)
-    [ -z "$path" ] || library_folder_add "${path%/*}"
-}
-
-# Says why nothing can be built here; prints nothing if all is there.
-build_why_not() {
-    if [ -n "$prebuilt" ]; then
-        echo "$prebuilt"
-    elif ! command -v make >/dev/null 2>&1 || ! command -v "${CC:-cc}" >/dev/null 2>&1; then
-        echo "no make or no compiler here"
-    else
-        make -s info | sed -n 's/^\([a-z]*\.h\) .*missing.*/the header \1 is not here/p' | head -n 1
-    fi
-}
-
-gpu_is_visible() {
-    [ -n "$(ci/gpu-here.sh)" ]
-}
-
-plugin_words() {
-    if [ -f "$build/libassay_cuda.so" ]; then
-        echo "the CUDA plug-in is there$(sed 's/ / sm_/g; s/^/, for sm_/' "$build/cuda/architectures" 2>/dev/null)"
-    else
-        echo "there is no CUDA plug-in"
-    fi
-}
-
-part_build() {
-    why_not=$(build_why_not)
-    built=no
-    if [ -n "$why_not" ]; then
-        if ! "$build/assay" --version; then
-            remark "$why_not, and nothing that was built in $build"
-            return 99
-        fi
-        remark "not built: $why_not; $build as it was carried along, $(plugin_words)"
-        built=yes
-        return 0
-    fi
-    if gpu_is_visible; then # for it, if its driver says what it is
-        limited env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s all tests
-    else
-        limited env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s CUDA=no all tests
-    fi
-    code=$?
-    [ "$code" -eq 3 ] || remark "$(plugin_words)"
-    [ "$code" -ne 0 ] || built=yes
-    [ "$code" -eq 0 ] || [ "$code" -eq 3 ] || remark "the build failed: $(grep 'error:\|Error' "$log" | tail -n 1)"
-    case $code in 0 | 3) return "$code" ;; *) return 99 ;; esac
-}
 
 # ---- suites ----
 
-# The first text of this name in a file of records.
-record_text() {
-    sed -n 's/.*"'"$1"'": *"\([^"]*\)".*/\1/p' "$2" | head -n 1
+# What a run of cases has come to, in "$scratch/judged": how many cases are good, how many failed on their own account,
+# how many found no memory or no time, how many were disturbed, and by whom.
+records_judge() {
+    awk -v quote='"' '
+        function text_after(key,    at, rest) {
+            at = index($0, key)
+            rest = substr($0, at + length(key))
+            return at ? substr(rest, 1, index(rest, quote) - 1) : ""
+        }
+        /"type": "case"/ {
+            count[text_after("\"status\": \"")]++
+            if (index($0, "\"validity\": {\"valid\": false")) {
+                disturbed++
+                if (reason == "") {
+                    reason = text_after("\"valid\": false, \"reasons\": [\"")
+                }
+            }
+        }
+        END {
+            printf "%d %d %d %d %s\n", count["ok"], count["fail"] + count["error"], count["oom"] + count["timeout"],
+                disturbed, reason
+        }' "$1" >"$scratch/judged" 2>/dev/null
+}
+
+# The code of a run of cases ($1) with what its records say: a GPU that somebody else used has judged nobody, and time
+# that is up does not hide what failed before. The records are those of $2.
+run_code() {
+    records_judge "$2"
+    good=0 failed=0 starved=0 disturbed=0 disturber=''
+    read -r good failed starved disturbed disturber <"$scratch/judged"
+    [ "${good:-0}" -eq 0 ] || measured_note
+    [ "$gpu" = yes ] || disturbed=0
+    case $1 in
+    0 | 1 | 3) ;;
+    *) return "$1" ;;
+    esac
+    [ "${failed:-0}" -eq 0 ] || {
+        : >"$scratch/cause"
+        return 1
+    }
+    [ "${disturbed:-0}" -eq 0 ] || {
+        : >"$scratch/cause"
+        cause disturbed "$disturber"
+        return 3
+    }
+    [ "$1" -ne 3 ] || [ "${starved:-0}" -eq 0 ] || return 1
+    return "$1"
 }
 
 # $1: suite file; $2: tag; $3: constants, if the repository has none of this device. The printed summary is in
@@ -90,41 +63,10 @@ suite_measure() {
     measure_code=$?
     cat "$scratch/printed"
     cat "$scratch/printed" >>"$scratch/suites-printed"
+    run_code "$measure_code" "$scratch/run-$part-$2/records.jsonl"
+    measure_code=$?
     records_keep
     return "$measure_code"
-}
-
-part_device() {
-    cublas_of_torch_add
-    mkdir "$scratch/device"
-    limited "$build/assay" run suites/selftest.yaml --filter right --device "$device" --out "$scratch/device" \
-        --records-only --quiet >"$scratch/printed" 2>&1
-    code=$?
-    cat "$scratch/printed"
-    grep '"type": *"case"' "$scratch/device/records.jsonl" >"$scratch/device-case"
-    gpu_name=$(sed -n 's/.*"device": *{[^}]*"name": *"\([^"]*\)".*/\1/p' "$scratch/device-case" | head -n 1)
-    gpu_bytes=$(sed -n 's/.*"device": *{[^}]*"total_bytes": *\([0-9]*\).*/\1/p' "$scratch/device-case" | head -n 1)
-    reason=$(record_text reason "$scratch/device-case")
-    # A GPU that the program cannot open (a plug-in of other sources, an old driver) is no reason to skip.
-    [ "$code" -ne 77 ] || ! gpu_is_visible || code=3
-    case $code in
-    0) gpu=yes gpu_why_not='' target=$device ;;
-    77) gpu=no gpu_why_not="no GPU: $reason" target=host ;;
-    *) gpu=faulty gpu_why_not="the GPU cannot be used: ${reason:-its first case was not measured}" target=host ;;
-    esac
-    [ -n "$tier" ] || { [ "$gpu" = yes ] && tier=gpu; } || tier=host
-    remark "${gpu_why_not:-$device: $gpu_name}$([ "$gpu" = faulty ] || echo "; tier $tier on $target")"
-    environment_write
-    slice_begin
-    [ "$gpu" != no ] || [ "$need_gpu" = no ] || code=3
-    return "$code"
-}
-
-# 0 or the code for which nothing is measured, with its reason.
-gpu_ask() {
-    [ "$gpu" = faulty ] || return 0
-    remark "not measured: the GPU cannot be used"
-    return 3
 }
 
 # The worst of several codes: a fault before usage before a failure before what is open; skipped only if all are.
@@ -164,7 +106,8 @@ suite_part() {
         counted=$(sed -n 's/^\([0-9]* cases\{0,1\}: .*\)/\1/p' "$scratch/printed" | tail -n 1)
         counts="$counts${counts:+; }$tag: ${counted:-no case ended: $(tail -n 1 "$scratch/printed")}"
     done
-    remark "$counts$([ ! -s "$scratch/remark" ] || printf '; %s' "$(cat "$scratch/remark")")"
+    remark "$counts$([ ! -s "$scratch/remark" ] || printf '; %s' "$(cat "$scratch/remark")")$(
+        sed -n 's/^disturbed	/; disturbed: /p' "$scratch/cause")"
     # shellcheck disable=SC2086
     return "$(worst_of $codes)"
 }
@@ -174,37 +117,48 @@ part_overhead() { suite_part inference-overhead-gpu.yaml; }
 part_adam() { suite_part adam-gpu.yaml; }
 part_generate() { suite_part generate-gpu.yaml; }
 
+# The constants of the device, from the records of $scratch/run-calibrate; returns the code of what made them.
+constants_make() {
+    limited "$build/assay" calibrate "$scratch/run-calibrate" --output "$scratch/constants.json" \
+        >>"$scratch/printed" 2>&1 || return
+    cat "$scratch/constants.json"
+    slug=$(record_text slug "$scratch/constants.json")
+    # Those of a host hold for as many threads.
+    grep '"threads"' "$scratch/constants.json" >"$scratch/threads"
+    grep -qsxFf "$scratch/threads" "results/reference/$slug/constants.json" ||
+        fresh_constants=$scratch/constants.json
+    case_count=$(grep -c '"type": *"case"' "$scratch/run-calibrate/records.jsonl")
+    which=$([ -z "$fresh_constants" ] || echo "these, as there are no ")
+    remark "$case_count cases; predictions take ${which}constants of $slug"
+}
+
 part_calibrate() {
     gpu_ask || return
     if ! "$build/assay" calibrate --help >/dev/null 2>&1; then
         remark "this program does not calibrate"
         return 77
     fi
-    COLUMNS=100 limited "$build/assay" run "$suites/calibrate.yaml" --device "$target" --out "$scratch/calibration" \
+    COLUMNS=100 limited "$build/assay" run "$suites/calibrate.yaml" --device "$target" --out "$scratch/run-calibrate" \
         --records-only --quiet >"$scratch/printed" 2>&1
+    run_code "$?" "$scratch/run-calibrate/records.jsonl"
     code=$?
     [ "$code" -ne 0 ] || {
-        limited "$build/assay" calibrate "$scratch/calibration" --output "$scratch/constants.json" \
-            >>"$scratch/printed" 2>&1
+        constants_make
         code=$?
     }
     cat "$scratch/printed"
-    if [ "$code" -eq 0 ]; then
-        cat "$scratch/constants.json"
-        slug=$(record_text slug "$scratch/constants.json")
-        # Those of a host hold for as many threads.
-        grep '"threads"' "$scratch/constants.json" >"$scratch/threads"
-        grep -qsxFf "$scratch/threads" "results/reference/$slug/constants.json" ||
-            fresh_constants=$scratch/constants.json
-        case_count=$(grep -c '"type": *"case"' "$scratch/calibration/records.jsonl")
-        which=$([ -z "$fresh_constants" ] || echo "these, as there are no ")
-        remark "$case_count cases; predictions take ${which}constants of $slug"
-    elif [ ! -s "$scratch/remark" ]; then
-        remark "no constants: $(tail -n 1 "$scratch/printed")"
-    fi
-    [ ! -d "$scratch/calibration" ] || mv "$scratch/calibration" "$scratch/run-calibrate"
+    [ "$code" -eq 0 ] || [ -s "$scratch/remark" ] || remark "no constants: $(calibrate_why_not)"
     records_keep
     return "$code"
+}
+
+# What disturbed it, else the last line that was printed.
+calibrate_why_not() {
+    if grep -q '^disturbed' "$scratch/cause"; then
+        echo "disturbed: $disturber"
+    else
+        tail -n 1 "$scratch/printed"
+    fi
 }
 
 part_repeat() {
@@ -217,7 +171,26 @@ part_repeat() {
 
 # ---- tests ----
 
+# The assumptions about NVIDIA's software that all figures rest on, asked of this GPU.
+part_assumptions() {
+    gpu_ask || return
+    if ! "$build/assay" assumptions --help >/dev/null 2>&1; then
+        remark "this program asks none"
+        return 77
+    elif [ "$gpu" = no ]; then
+        remark "$gpu_why_not"
+        return 77
+    fi
+    limited "$build/assay" assumptions --device "$target" >"$scratch/printed" 2>&1
+    code=$?
+    cat "$scratch/printed"
+    [ "$code" -ne 0 ] || measured_note
+    [ -s "$scratch/remark" ] || remark "$(tail -n 1 "$scratch/printed")"
+    return "$code"
+}
+
 part_conformance() {
+    gpu_is_free || return
     program=$build/tests/conformance/test_conformance
     if [ ! -x "$program" ]; then
         remark "$program is not built"
@@ -226,6 +199,10 @@ part_conformance() {
     limited "$program" --table >"$out/conformance.txt"
     code=$?
     tail -n 1 "$out/conformance.txt"
+    [ "$code" -ne 0 ] || measured_note
+    # The wrong operations have lines "NAME on DEVICE" below the tables.
+    [ "$code" -ne 1 ] || ! grep -q ' on host' "$out/conformance.txt" || grep -q ' on cuda' "$out/conformance.txt" ||
+        cause host
     [ "$code" -eq 3 ] ||
         remark "devices: $(grep -c '^[a-z]*[:0-9]*: .*Largest error' "$out/conformance.txt"). $(
             tail -n 1 "$out/conformance.txt"
@@ -281,22 +258,19 @@ tests_run() {
     echo $? >>"$scratch/test-codes"
 }
 
-# Programs that open a GPU come first, because they need it, and one after the other, because some of them measure.
-# All others run several at once: on half of the cores, since the programs have threads of their own.
-part_tests() {
+# $1: ranks; $2: how many programs at once. Runs them, and judges what they printed.
+tests_part() {
     : >"$scratch/printed"
     : >"$scratch/test-codes"
-    cores=$(nproc 2>/dev/null || echo 1)
-    tests_run 12 1
-    tests_run 34 $(((cores + 1) / 2))
-    cat "$scratch/printed"
-    grep -v '^[0-9]* passed, [0-9]* failed, [0-9]* skipped$' "$scratch/printed" >"$scratch/tests-printed"
-    # shellcheck disable=SC2046
-    code=$(worst_of $(cat "$scratch/test-codes"))
+    tests_run "$1" "$2"
     if [ ! -s "$scratch/test-codes" ]; then
-        remark "no test program is built in $build/tests"
+        remark "no test program of this kind is built in $build/tests"
         return 77
     fi
+    code=$(cat "$scratch/test-codes")
+    cat "$scratch/printed"
+    grep -v '^[0-9]* passed, [0-9]* failed, [0-9]* skipped$' "$scratch/printed" >>"$scratch/tests-printed"
+    ! grep -q '^ok  .* [1-9][0-9]* passed' "$scratch/printed" || measured_note
     remark "$(sed 's/$/: /' "$scratch/remark")$(awk '
         /^(ok  |FAIL) / { done++ }
         /^(cut |late) / { left++; if (left <= 3) names = names " " substr($2, 1, length($2) - 1) }
@@ -306,7 +280,31 @@ part_tests() {
             more = left > 3 ? " ...; log.txt names them" : ""
             if (left > 0) printf "; %d of %d programs had no time:%s%s", left, done + left, names, more
         }' "$scratch/printed")"
-    [ "$code" -ne 3 ] || ! grep -q '^FAIL ' "$scratch/printed" || code=1
+    [ "$code" -eq 3 ] || return "$code"
+    grep -q '^FAIL ' "$scratch/printed" || {
+        cause time
+        return 3
+    }
+    : >"$scratch/cause"
+    return 1
+}
+
+# Programs that open a GPU, one after the other, because some of them measure.
+part_tests() {
+    gpu_is_free || return
+    tests_part 12 1
+}
+
+# All others, last, since no GPU is needed for what they show: several at once, on half of the cores, because they have
+# threads of their own. Those of the emulated GPU see all of it.
+part_host() {
+    visible_here=${CUDA_VISIBLE_DEVICES-unset}
+    cores=$(cores_here)
+    unset CUDA_VISIBLE_DEVICES
+    tests_part 34 $(((cores + 1) / 2))
+    code=$?
+    [ "$visible_here" = unset ] || export CUDA_VISIBLE_DEVICES="$visible_here"
+    [ "$code" -ne 1 ] || [ "$gpu" = no ] || cause host
     return "$code"
 }
 
@@ -330,6 +328,7 @@ part_sanitizer() {
     elif [ -n "$found" ]; then
         remark "one training case under memcheck: $found errors"
         [ "$found" -eq 0 ] || return 1
+        measured_note
     else # what the tool itself could not do is no fault of the program
         [ -s "$scratch/remark" ] || remark "compute-sanitizer came to no summary: $(tail -n 1 "$scratch/printed")"
         return 3

@@ -7,9 +7,9 @@ pytorch_why_not() {
         echo "$gpu_why_not"
     elif ! command -v "$python" >/dev/null 2>&1; then
         echo "$python was not found; name one that has torch with --python"
-    elif ! timeout 60 "$python" -c 'import torch, transformers' >"$scratch/printed" 2>&1; then
+    elif ! ci/within.sh 60 "$python" -c 'import torch, transformers' >"$scratch/printed" 2>&1; then
         echo "$python cannot import torch and transformers: $(tail -n 1 "$scratch/printed")"
-    elif ! timeout 60 "$python" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then
+    elif ! ci/within.sh 60 "$python" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then
         echo "the torch of $python finds no GPU"
     fi
 }
@@ -47,6 +47,7 @@ part_pytorch() {
     limited "$python" peers/pytorch/truth.py --plan "$scratch/plan.json" --out "$out/truth.jsonl" --budget "$budget" \
         --case-timeout 30
     code=$?
+    ! grep -q '"status": *"ok"' "$out/truth.jsonl" || measured_note
     remark "$(awk -v count="$(grep -o '"id"' "$scratch/plan.json" | wc -l)" '
         /"type": *"case"/ { done++; if ($0 ~ /"status": *"ok"/) ok++; else if ($0 ~ /"status": *"skip"/) skip++ }
         END {
@@ -55,8 +56,23 @@ part_pytorch() {
             if (done < count) printf "; %d had no time", count - done
         }' "$out/truth.jsonl")"
     # The time is meant for a part of the cases, whose order spreads the models; no case at all is not enough.
-    [ "$code" -ne 0 ] || grep -q '"type": *"case"' "$out/truth.jsonl" || code=3
+    if [ "$code" -eq 0 ] && ! grep -q '"type": *"case"' "$out/truth.jsonl"; then
+        cause time
+        code=3
+    fi
     return "$code"
+}
+
+# Whether what differs is for us to answer for: one release of torch is followed, and the classes of GPUs that
+# `assay gpus` lists. Says why not, else nothing.
+compare_why_not() {
+    version=$(sed -n 's/.*"torch": *"\([0-9]*\.[0-9]*\)[^"]*".*/\1/p' "$out/truth.jsonl" | head -n 1)
+    release=$(sed -n 's/.* follows transformers [0-9.]*, torch \([0-9.]*\) .*/\1/p' docs/RELEASES.md)
+    if [ "$version" != "$release" ]; then
+        echo "the torch is ${version:-unknown}, and torch $release is what is followed"
+    elif ! "$build/assay" gpus --json | grep -q "\"target\": *\"$gpu_target\""; then
+        echo "nobody knows yet what PyTorch takes on a GPU of the class ${gpu_target:-that has no name}"
+    fi
 }
 
 # Every case that both have measured: PyTorch's bytes, ours, the difference. The worst allocated peak decides.
@@ -70,5 +86,12 @@ part_compare() {
     code=$?
     sed -n '/^  over all cases/,/^$/p' "$out/compare.txt" | tee "$scratch/agreement"
     remark "$(tail -n 2 "$out/compare.txt" | tr -s '\n ' '  ')"
+    if [ "$code" -eq 1 ] && [ -n "$(compare_why_not)" ]; then
+        remark "$(cat "$scratch/remark"); not judged: $(compare_why_not)"
+        cause unjudged
+        code=3
+    elif [ "$code" -eq 3 ] && grep -q '	time	' "$scratch/codes"; then
+        cause time # what is missing is what ours had no time for
+    fi
     return "$code"
 }

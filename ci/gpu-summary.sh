@@ -67,17 +67,7 @@ accuracy_make() {
 }
 
 result_line() {
-    case $worst in
-    0) words="pass" ;;
-    1) words="FAIL" ;;
-    2) words="FAIL: usage" ;;
-    3) words="inconclusive" ;;
-    77) words="skipped" ;;
-    *) words="FAIL: a fault of the program" ;;
-    esac
-    guilty=$(awk -v code="$worst" '
-        $1 == code && code != 0 && code != 77 { printf "%s%s", gap, $2; gap = ", " }' "$scratch/codes")
-    echo "$words${guilty:+: $guilty}; exit code $worst after $(($(elapsed_ms) / 1000)) s; $out"
+    echo "$(verdict_words "$worst"); exit code $worst after $(total_seconds) s; $out"
 }
 
 summary_print() {
@@ -89,19 +79,21 @@ summary_print() {
     section "PyTorch (old) and ours (new):" "$scratch/agreement" "$1"
     failures_list "$1"
     echo
-    awk '$1 == 77 { printf "%s%s", (n++ ? ", " : "skipped, for the reasons above: "), $2 } END { if (n) print "" }' \
+    awk -F '\t' '
+        $1 == 77 { printf "%s%s", (n++ ? ", " : "skipped, for the reasons above: "), $2 }
+        END { if (n) print "" }' \
         "$scratch/codes" | fold -s -w "$1"
     result_line
 }
 
 finish() {
     trap '' INT TERM HUP
-    # shellcheck disable=SC2046
-    worst=$(worst_of $(cut -d ' ' -f 1 "$scratch/codes"))
+    client_release
+    worst=$(verdict_code)
     log_shorten
     accuracy_make
     : >"$out/summary.txt" # it counts among the files
-    folder_check && [ "$room_is_missing" = no ] || worst=99
+    folder_check && [ ! -e "$scratch/keep" ] || worst=99
     summary_print 100 >"$out/summary.txt"
     summary_print "$(terminal_columns)" >&3
     exit "$worst"

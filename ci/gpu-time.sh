@@ -1,7 +1,8 @@
 # The clock of ci/gpu.sh: which parts run, how long each may take, and what is noted of it. Sourced, not run.
 # shellcheck shell=sh disable=SC2034,SC2154
 
-started_ms=$(date +%s%3N)
+run_started_ms=$(date +%s%3N)
+started_ms=$run_started_ms # of what is measured: the build, and the wait for a GPU, have times of their own
 child=
 part_slice=all part=build limit_seconds=0
 built=no
@@ -11,10 +12,19 @@ elapsed_ms() {
     echo $(($(date +%s%3N) - started_ms))
 }
 
+total_seconds() {
+    echo $((($(date +%s%3N) - run_started_ms) / 1000))
+}
+
+# The seconds of the run begin now.
+clock_begin() {
+    started_ms=$(date +%s%3N)
+}
+
 part_wanted() {
     case $slice:$1:$2 in
     all:* | *:all:*) ;;
-    peers:suites:calibrate | peers:suites:repeat) return 1 ;;
+    peers:suites:assumptions | peers:suites:calibrate | peers:suites:repeat) return 1 ;;
     peers:suites:*) [ "$suites_too" = yes ] ;;
     *) [ "$1" = "$slice" ] ;;
     esac
@@ -26,7 +36,7 @@ part_end_of() {
     sum=0 after_ms=0 seen=no
     while read -r row_slice row_part row_seconds; do
         part_wanted "$row_slice" "$row_part" || continue
-        case $gpu:$row_part in no:sanitizer | no:pytorch | no:compare) continue ;; esac
+        case $gpu:$row_part in no:assumptions | no:sanitizer | no:pytorch | no:compare) continue ;; esac
         sum=$((sum + row_seconds))
         [ "$seen" = no ] || after_ms=$((after_ms + row_seconds * 1000))
         [ "$row_part" != "$1" ] || seen=yes
@@ -42,6 +52,12 @@ remark() {
     printf '%s\n' "$*" >"$scratch/remark"
 }
 
+# Why a part did not end well, in one word, and in a sentence that the result line has (gpu-verdict.sh); the first call
+# counts.
+cause() {
+    [ -s "$scratch/cause" ] || printf '%s\t%s\n' "$1" "${2:-}" | head -n 1 >"$scratch/cause"
+}
+
 seconds_left() {
     left_seconds=$(((part_end_ms - $(elapsed_ms)) / 1000))
     [ "$left_seconds" -gt 0 ] || left_seconds=1
@@ -49,44 +65,54 @@ seconds_left() {
 }
 
 # The processes of this run, but for the script itself: TMPDIR names the run to all that it starts, whatever group or
-# session they make for themselves. Nothing if the kernel does not say.
+# session they make for themselves. Nothing if the kernel does not say, or hangs over one that a driver does not let go.
 own_processes() {
-    for path in $(env -u TMPDIR grep -lsaF "TMPDIR=$scratch" /proc/[0-9]*/environ); do
+    for path in $(env -u TMPDIR ci/within.sh --print 10 grep -lsaF "TMPDIR=$scratch" /proc/[0-9]*/environ); do
         path=${path%/environ}
         echo "${path#/proc/}"
     done
 }
 
-# Ends what a program has left behind, which would hold memory of the GPU while others are measured.
+# "process 12 (assay), state D"
+process_words() {
+    sed -n 's/^\([0-9]*\) (\(.*\)) \([A-Za-z]\) .*/process \1 (\2), state \3/p' "/proc/$1/stat" 2>/dev/null
+}
+
+# Ends what a program has left behind, which would hold memory of the GPU while others are measured. What does not end
+# is stuck in the kernel, and the GPU with it: nothing begins after it.
 left_behind_end() {
     for signal in TERM KILL; do
         left=$(own_processes)
         [ -n "$left" ] || return 0
         for process in $left; do
-            command_line=$(tr '\0' ' ' 2>/dev/null <"/proc/$process/cmdline" | head -c 200)
-            echo "left behind, and sent SIG$signal: $process $command_line"
+            echo "left behind, and sent SIG$signal: $(process_words "$process")"
             kill "-$signal" "$process" 2>/dev/null
         done
-        tries=30
+        tries=15
         while [ "$tries" -gt 0 ] && [ -n "$(own_processes)" ]; do
-            sleep 0.1
+            sleep 0.2
             tries=$((tries - 1))
         done
     done
+    left=$(own_processes)
+    [ -n "$left" ] || return 0
+    for process in $left; do process_words "$process"; done | head -n 3 >"$scratch/stuck"
+    cause stuck "$(paste -sd ';' "$scratch/stuck"), does not end on SIGKILL"
 }
 
 # Runs a program for as long as its part has; returns 3 if it had to end the program. The program runs in the
 # background, so that a signal to the script need not wait for it. No process of it is left alive.
 limited() {
-    timeout -k 10 "$(seconds_left)" "$@" 3>&- 9<&- &
+    ci/within.sh "$(seconds_left)" "$@" 3>&- 9<&- &
     child=$!
     wait "$child"
     limited_code=$?
     child=
     left_behind_end >>"$log" 2>&1
     case $limited_code in
-    124 | 137)
+    119 | 124 | 137)
         remark "ended after its $limit_seconds s"
+        cause time
         return 3
         ;;
     esac
@@ -113,30 +139,51 @@ part_note() {
     printf '%s\n' "$parts" | awk -F '\t' '
         NR == FNR { line[$2] = $0; next }
         { split($0, row, " "); if (row[2] in line) print line[row[2]] }' "$scratch/timing" - >"$out/timing.tsv"
-    printf '%s %s\n' "$3" "$2" >>"$scratch/codes"
+    printf '%s\t%s\t%s\n' "$3" "$2" "$(cat "$scratch/cause" 2>/dev/null)" >>"$scratch/codes"
+    : >"$scratch/cause"
+}
+
+# Whether a part may begin; else its remark and its cause say why not.
+part_may_begin() {
+    if [ -s "$scratch/stuck" ]; then
+        remark "not begun: the driver is stuck"
+        cause stuck
+    elif [ "$part_end_ms" -le "$begun_ms" ]; then
+        limit_seconds=0
+        remark "not begun: the $seconds s of the run are spent"
+        cause time
+    elif [ "$part" != build ] && [ "$built" = no ]; then
+        remark "not begun: nothing is built of these sources"
+        cause missing
+    else
+        return 0
+    fi
+    return 1
 }
 
 part_run() {
     part_slice=$1 part=$2
     begun_ms=$(elapsed_ms)
     part_end_ms=$(part_end_of "$part")
+    [ "$part" != build ] || part_end_ms=$((begun_ms + build_seconds * 1000))
     limit_seconds=$(((part_end_ms - begun_ms) / 1000))
+    part_started_ms=$(date +%s%3N)
+    echo "$part_slice $part $limit_seconds" >"$scratch/now"
     : >"$scratch/remark"
-    if [ "$part_end_ms" -le "$begun_ms" ]; then
-        limit_seconds=0
-        remark "not begun: the $seconds s of the run are spent"
-        code=3
-    elif [ "$part" != build ] && [ "$built" = no ]; then
-        remark "not begun: nothing is built of these sources"
-        code=3
-    else
+    : >"$scratch/cause"
+    if part_may_begin; then
         printf '\n==== %s, %s s at the most\n' "$part" "$limit_seconds" >>"$log"
         "part_$part" >>"$log" 2>&1
         code=$?
         left_behind_end >>"$log" 2>&1
+        [ ! -s "$scratch/stuck" ] || [ "$code" -eq 1 ] || code=3
+        [ "$code" -ne 1 ] || [ "$gpu" != yes ] || cause gpu
+    else
+        code=3
     fi
     case $code in 0 | 1 | 2 | 3 | 77) ;; *) code=99 ;; esac
-    took=$(($(elapsed_ms) - begun_ms))
+    took=$(($(date +%s%3N) - part_started_ms))
+    [ "$part" != build ] || clock_begin
     took=$((took / 1000)).$((took % 1000 / 100))
     text=$(tr '\t\n' '  ' <"$scratch/remark" | sed 's/ *$//')
     printf '==== %s: %s, exit code %s after %s s: %s\n' "$part" "$(result_word "$code")" "$code" "$took" "$text" \
@@ -145,19 +192,32 @@ part_run() {
     printf '%-5s %-11s %6s s  %s\n' "$(result_word "$code")" "$part" "$took" "$text" >&2
 }
 
+# The part that was at work, and those that were not reached. $1: cause; $2: what stands beside the first; $3: the same
+# for the result line, or nothing.
+rest_note() {
+    read -r now_slice now_part now_seconds <"$scratch/now" || return
+    cause "$1" "${3:-}"
+    grep -q "	$now_part	" "$scratch/codes" ||
+        part_note "$now_slice" "$now_part" 3 "$(total_seconds).0" "$now_seconds" "$2"
+    while read -r row_slice row_part _; do
+        part_wanted "$row_slice" "$row_part" || continue
+        : >"$scratch/cause"
+        cause "$1"
+        grep -q "	$row_part	" "$scratch/codes" ||
+            part_note "$row_slice" "$row_part" 3 0.0 0 "not begun: ${2%%:*}"
+    done <<LIST
+$parts
+LIST
+}
+
 # Ctrl-C, or the end of a lease: what is finished is kept, what is not is listed.
 interrupted() {
     trap '' INT TERM HUP
     [ -z "$child" ] || kill -TERM "$child" 2>/dev/null
-    wait
+    [ -z "$child" ] || wait "$child"
     left_behind_end >>"$log" 2>&1
     records_keep
-    part_note "$part_slice" "$part" 3 "$(($(elapsed_ms) / 1000)).0" "$limit_seconds" "interrupted"
-    while read -r row_slice row_part _; do
-        part_wanted "$row_slice" "$row_part" || continue
-        grep -q " $row_part\$" "$scratch/codes" || part_note "$row_slice" "$row_part" 3 0.0 0 "not begun: interrupted"
-    done <<LIST
-$parts
-LIST
+    : >"$scratch/cause"
+    rest_note interrupted interrupted
     finish
 }

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 #include <dirent.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,19 @@ struct command_result gpu_scene_run(const struct gpu_scene *scene, const char *c
     return command_run(words, environment);
 }
 
+struct command_result gpu_scene_run_emulated(const struct gpu_scene *scene, const char *const *options,
+                                             const char *more)
+{
+    char program[PATH_MAX] = "", plugins[PATH_MAX + 32], path[PATH_MAX + 64], locks[PATH_MAX];
+    assert_true(readlink("/proc/self/exe", program, sizeof program - 1) > 0);
+    *strrchr(program, '/') = '\0';
+    snprintf(plugins, sizeof plugins, "ASSAY_PLUGIN_DIR=%s", program);
+    snprintf(path, sizeof path, "PATH=%s:%s", scene->folder, getenv("PATH"));
+    snprintf(locks, sizeof locks, "ASSAY_LOCK_DIR=%s", scene->folder); /* the emulated GPU is each program's own */
+    const char *const environment[] = {plugins, path, locks, "COLUMNS=120", more, NULL};
+    return gpu_scene_run(scene, options, environment);
+}
+
 static void folder_is_small(const char *path)
 {
     DIR *folder = opendir(path);
@@ -143,6 +157,15 @@ struct text gpu_scene_read(const struct gpu_scene *scene, const char *name)
         fclose(file);
     }
     return text;
+}
+
+void gpu_scene_says(const struct gpu_scene *scene, const char *name, const char *words)
+{
+    struct text text = gpu_scene_read(scene, name);
+    if (strstr(text_string(&text), words) == NULL) {
+        fail_msg("\"%s\" is not in:\n%s", words, text_string(&text));
+    }
+    text_release(&text);
 }
 
 bool gpu_scene_part_is(const struct gpu_scene *scene, const char *part, const char *result)

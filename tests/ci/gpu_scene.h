@@ -25,12 +25,21 @@ void gpu_scene_suite(const struct gpu_scene *scene, const char *name, const char
 struct command_result gpu_scene_run(const struct gpu_scene *scene, const char *const *options,
                                     const char *const *environment);
 
+/* The same on the emulated GPU, for programs of tests/cuda_emulation: the folder of the running program is where its
+ * plug-in lies; the scene's folder, with its stand-ins, comes first on PATH, and has the locks. more: a setting more,
+ * "NAME=value". */
+struct command_result gpu_scene_run_emulated(const struct gpu_scene *scene, const char *const *options,
+                                             const char *more);
+
 /* Fails the running test, and prints what the script printed, unless it ended so. The last line of its output begins
  * with begin; the folder has at most eight files, all of them small. Releases the result. */
 void gpu_scene_expect(const struct gpu_scene *scene, struct command_result *result, int exit_code, const char *begin);
 
 /* The content of a file of "out"; "" where there is none. The caller releases it. */
 struct text gpu_scene_read(const struct gpu_scene *scene, const char *name);
+
+/* Fails the running test unless a file of "out" has these words in it. */
+void gpu_scene_says(const struct gpu_scene *scene, const char *name, const char *words);
 
 /* Whether a part has this result in timing.tsv. */
 bool gpu_scene_part_is(const struct gpu_scene *scene, const char *part, const char *result);

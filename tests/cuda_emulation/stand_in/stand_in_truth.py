@@ -22,7 +22,7 @@ def main():
         plan = json.load(source)
     with open(os.path.join(os.path.dirname(options.out), "records.jsonl"), encoding="utf-8") as source:
         measured = {line["id"]: line for line in map(json.loads, source) if line["type"] == "case"}
-    lines = [{"type": "run", "started": "2026-01-01T00:00:00Z", "torch": "0.0.0", "transformers": "0.0.0",
+    lines = [{"type": "run", "started": "2026-01-01T00:00:00Z", "torch": os.environ.get("STAND_IN_TORCH", "2.11.0+cu130"), "transformers": "0.0.0",
               "suite": {"name": plan["suite"], "description": plan["description"], "plan_hash": plan["plan_hash"],
                         "case_count": plan["suite_case_count"], "selected_count": len(plan["cases"])},
               "device": {"name": "stand-in", "capability": "7.5"}}]
