@@ -58,8 +58,10 @@ run_code() {
 # $1: suite file; $2: tag; $3: constants, if the repository has none of this device. The printed summary is in
 # $scratch/printed and in the log.
 suite_measure() {
+    fitting=
+    [ "$gpu" != yes ] || fitting=--fitting # what this GPU has not the memory for is skipped
     COLUMNS=100 limited "$build/assay" run "$1" --device "$target" --filter "$2" --out "$scratch/run-$part-$2" \
-        --records-only --quiet ${3:+--constants "$3"} >"$scratch/printed" 2>&1
+        --records-only --quiet $fitting ${3:+--constants "$3"} >"$scratch/printed" 2>&1
     measure_code=$?
     cat "$scratch/printed"
     cat "$scratch/printed" >>"$scratch/suites-printed"
@@ -174,18 +176,21 @@ part_repeat() {
 # The assumptions about NVIDIA's software that all figures rest on, asked of this GPU.
 part_assumptions() {
     gpu_ask || return
-    if ! "$build/assay" assumptions --help >/dev/null 2>&1; then
-        remark "this program asks none"
-        return 77
-    elif [ "$gpu" = no ]; then
+    if [ "$gpu" = no ]; then
         remark "$gpu_why_not"
         return 77
+    elif [ ! -f "$suites/assumptions.yaml" ] || ! "$build/assay" assumptions --help >/dev/null 2>&1; then
+        remark "there are no suite and no program that ask them"
+        return 77
     fi
-    limited "$build/assay" assumptions --device "$target" >"$scratch/printed" 2>&1
+    limited "$build/assay" assumptions --device "$target" --suite "$suites/assumptions.yaml" --filter quick \
+        --out "$scratch/assumptions" --quiet >"$scratch/assumed" 2>&1
     code=$?
-    cat "$scratch/printed"
-    [ "$code" -ne 0 ] || measured_note
-    [ -s "$scratch/remark" ] || remark "$(tail -n 1 "$scratch/printed")"
+    cat "$scratch/assumed"
+    run_code "$code" "$scratch/assumptions/records.jsonl"
+    code=$?
+    [ -s "$scratch/remark" ] || remark "$(sed -n 's/^assay: assumptions: //p' "$scratch/assumed" | tail -n 1)"
+    [ -s "$scratch/remark" ] || remark "$(grep -c '^holds: ' "$scratch/assumed") of them hold"
     return "$code"
 }
 

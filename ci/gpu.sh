@@ -21,7 +21,7 @@ set -u
 # comes last. The build's seconds are not among those of the run.
 parts='all build 0
 all device 20
-suites assumptions 15
+suites assumptions 20
 tests conformance 60
 tests tests 60
 suites calibrate 15

@@ -63,7 +63,7 @@ static void without_a_gpu_it_runs_to_its_end(void **state)
         assert_true(gpu_scene_part_is(scene, skipped[i], "skip"));
     }
     assert_int_equal(count_in(scene, "timing.tsv", "no GPU: cuda: "),
-                     3); /* device, sanitizer, pytorch: each says why */
+                     4); /* device, assumptions, sanitizer, pytorch: each says why */
     assert_int_equal(count_in(scene, "timing.tsv", "3 passed, 0 failed, 0 skipped"), 1);
     assert_int_equal(count_in(scene, "summary.txt", "2 attempts"), 1);
     assert_int_equal(count_in(scene, "records.jsonl", "\"type\": \"run\""), 6);

@@ -124,6 +124,16 @@ static void another_run_is_not_disturbed(void **state)
     assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
+static void a_small_gpu_measures_what_fits(void **state)
+{
+    const struct gpu_scene *scene = *state;
+    gpu_scene_suite(scene, "load-gpu", "  - {model: [tiny-bert, gpt2-large], mode: load}\n");
+    struct command_result result =
+        run(scene, OPTIONS("--tier", "host", "--slice", "suites"), "EMULATED_DEVICE_BYTES=1073741824");
+    gpu_scene_expect(scene, &result, 0, "pass; exit code 0 after");
+    gpu_scene_says(scene, "timing.tsv", "\thost: 2 cases: 1 ok, 1 skip");
+}
+
 /* Nobody comes between two parts; all that the script starts has the lock. */
 static void the_gpu_is_locked_from_the_first_part_to_the_last(void **state)
 {
@@ -166,6 +176,7 @@ int main(void)
         SCENE_TEST(a_failure_before_the_time_is_up_counts),
         SCENE_TEST(a_shared_gpu_judges_nobody),
         SCENE_TEST(another_run_is_not_disturbed),
+        SCENE_TEST(a_small_gpu_measures_what_fits),
         SCENE_TEST(the_gpu_is_locked_from_the_first_part_to_the_last),
         SCENE_TEST(only_the_gpu_that_was_asked_for_is_seen),
     };
