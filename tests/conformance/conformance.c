@@ -31,7 +31,19 @@ static const struct pass pass_any = {.name = "any dtypes",
 
 static bool conform_is_over(const struct conform *conform)
 {
-    return conform->request->first_fault_only && !conformance_is_whole(conform->conformance);
+    return conform->conformance->lost ||
+           (conform->request->first_fault_only && !conformance_is_whole(conform->conformance));
+}
+
+/* After a fault: an illegal address, say, is an error of all that is asked of a GPU from then on. */
+static void device_ask(struct conform *conform)
+{
+    struct device *device = conform->request->site->device;
+    struct status error = {0};
+    if (device->table->synchronize(device, &error) != STATUS_OK) {
+        conform->conformance->lost = true;
+        text_format(&conform->conformance->report, "the rest of it is untried, the device is lost: %s\n", error.text);
+    }
 }
 
 static uint64_t trial_seed(const struct conform *conform)
@@ -61,6 +73,7 @@ static void trial_note(struct conform *conform, const struct trial *trial, const
     if (outcome->fault[0] != '\0' && cell->fault_count++ < FAULTS_REPORTED) {
         text_format(&conformance->report, "variant %d, %s%s: %s\n", variant, pass->name,
                     pass->unaligned ? ", unaligned" : "", outcome->fault);
+        device_ask(conform);
     }
 }
 

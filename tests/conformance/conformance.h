@@ -21,6 +21,7 @@ struct conformance {
     struct conformance_cell cells[CLASS_COUNT];
     bool tried[OPERATION_TENSORS_MAXIMUM][DTYPE_COUNT]; /* operand by operand of the contract */
     int untested_count;
+    bool lost;          /* the device answers nothing any more, or who tried it has ended: much is untried */
     struct text report; /* a line for each of the first faults, and for each combination without a trial */
 };
 

@@ -1,6 +1,9 @@
-/* Every operation in every dtype on every device that is here, against the reference; as tests, or, with --table, as
- * one table a device. Inputs are new in every run: a fault names the seed that repeats it,
- *     ASSAY_CONFORMANCE_SEED=SEED ASSAY_CONFORMANCE_OPERATION=LAYERNORM build/tests/conformance/test_conformance */
+/* Every operation in every dtype on the host and on the GPU of the tests (test_gpu in tests/support/device_use.h),
+ * against the reference; as tests, or, with --table, as one table a device. Devices are opened in processes of their
+ * own, so that one operation that loses its GPU is one fault. Inputs are new in every run: a fault names the seed that
+ * repeats it,
+ *     ASSAY_CONFORMANCE_SEED=SEED ASSAY_CONFORMANCE_OPERATION=LAYERNORM build/tests/conformance/test_conformance
+ * The table ends with 3 where a GPU is here and has no memory for it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,69 +16,60 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "tests/conformance/conformance.h"
+#include "tests/conformance/conform_worker.h"
+#include "tests/support/device_use.h"
 
 /* tests/cuda_emulation runs the same where cuda:0 is emulated. */
 #ifndef CONFORMANCE_FIRST_DEVICE
 #define CONFORMANCE_FIRST_DEVICE "host"
 #endif
 
-enum { DEVICES_MAXIMUM = 9, NAME_BYTES = 64 };
-
-struct tried_device {
-    char spec[16], name[128];
-    struct device *device;
-    struct trial_site site;
-};
+enum { DEVICES_MAXIMUM = 2, NAME_BYTES = 64 };
+enum {
+    LIMIT_S = 120
+}; /* of one operation, which takes a second or two, on the emulated GPU and under a tool of CUDA
+                           some ten times that */
+enum { NOT_TRIED_STATUS = 3 };
 
 struct tried_operation {
-    struct tried_device *on;
+    struct conform_worker *on;
     enum opcode opcode;
     char name[NAME_BYTES];
 };
 
 static struct {
-    struct tried_device devices[DEVICES_MAXIMUM];
+    struct conform_worker devices[DEVICES_MAXIMUM];
     int device_count;
+    char full[STATUS_TEXT_BYTES]; /* why a GPU that is here is not tried; "" otherwise */
     struct tape_calls calls;
     uint64_t seed;
     struct tried_operation operations[DEVICES_MAXIMUM * OPCODE_COUNT];
     int operation_count;
 } all;
 
-static bool device_add(const char *spec)
+/* A GPU that does not open at all is none to try: `assay gpus` says why. */
+static void device_add(const char *spec, bool required)
 {
     struct status error = {0};
-    struct device_properties properties;
-    struct tried_device *tried = &all.devices[all.device_count];
-    enum status_code code = device_open(spec, &tried->device, &error);
-    if (code == STATUS_UNAVAILABLE) {
-        return false;
+    enum status_code code = conform_worker_open(&all.devices[all.device_count], spec, &error);
+    if (code == STATUS_OK) {
+        all.device_count++;
+        return;
     }
-    code = code == STATUS_OK ? tried->device->table->properties(tried->device, &properties, &error) : code;
-    code = code == STATUS_OK ? trial_site_open(&tried->site, tried->device, &error) : code;
-    if (code != STATUS_OK) {
-        fprintf(stderr, "%s\n", error.text);
+    fprintf(stderr, "%s is not tried: %s\n", spec, error.text);
+    if (code == STATUS_OUT_OF_MEMORY && !required) {
+        snprintf(all.full, sizeof all.full, "%s", error.text);
+    } else if (code != STATUS_UNAVAILABLE || required) {
         exit(1);
     }
-    snprintf(tried->spec, sizeof tried->spec, "%s", spec);
-    snprintf(tried->name, sizeof tried->name, "%s", properties.name);
-    all.device_count++;
-    return true;
 }
 
-/* The first must be there; the GPUs where they open. */
+/* The first must be there. */
 static void devices_open(void)
 {
-    char spec[16];
-    bool more = device_add(CONFORMANCE_FIRST_DEVICE);
-    if (!more) {
-        fprintf(stderr, "%s does not open\n", CONFORMANCE_FIRST_DEVICE);
-        exit(1);
-    }
-    for (int index = 0; more && strcmp(CONFORMANCE_FIRST_DEVICE, "host") == 0 && index + 1 < DEVICES_MAXIMUM; index++) {
-        snprintf(spec, sizeof spec, "cuda:%d", index);
-        more = device_add(spec);
+    device_add(CONFORMANCE_FIRST_DEVICE, true);
+    if (strcmp(CONFORMANCE_FIRST_DEVICE, "host") == 0) {
+        device_add(test_gpu(), false);
     }
 }
 
@@ -90,7 +84,7 @@ static void operations_list(void)
             }
             operation->on = &all.devices[d];
             operation->opcode = (enum opcode)opcode;
-            snprintf(operation->name, NAME_BYTES, "%s on %s", opcode_name((enum opcode)opcode), operation->on->spec);
+            snprintf(operation->name, NAME_BYTES, "%s on %.30s", opcode_name((enum opcode)opcode), operation->on->spec);
             all.operation_count++;
         }
     }
@@ -110,12 +104,9 @@ static void seed_take(void)
 
 static void operation_try(const struct tried_operation *operation, struct conformance *conformance)
 {
-    struct conformance_request request = {.site = &operation->on->site,
-                                          .opcode = operation->opcode,
-                                          .plan = trial_plan_for(operation->opcode),
-                                          .calls = &all.calls,
-                                          .seed = all.seed};
-    operation_conform(&request, conformance);
+    struct conformance_request request = {
+        .opcode = operation->opcode, .plan = trial_plan_for(operation->opcode), .calls = &all.calls, .seed = all.seed};
+    worker_conform(operation->on, &request, LIMIT_S, conformance);
 }
 
 static void test_operation(void **state)
@@ -130,7 +121,17 @@ static void test_operation(void **state)
     conformance_release(&conformance);
 }
 
-static void table_head_print(const struct tried_device *device)
+/* So that a GPU that is full is seen among the tests. */
+static void test_room(void **state)
+{
+    (void)state;
+    if (all.full[0] != '\0') {
+        print_message("skipped: %s\n", all.full);
+        skip();
+    }
+}
+
+static void table_head_print(const struct conform_worker *device)
 {
     printf("\n%s: %s. Largest error, relative to the largest element of its tensor; %% of what is allowed.\n\n%-27s",
            device->spec, device->name, "");
@@ -145,7 +146,6 @@ static void table_row_print(const struct conformance *conformance)
     struct contract contract;
     int64_t trials = 0;
     contract_of(conformance->opcode, &contract);
-    printf("%-27s", opcode_name(conformance->opcode));
     for (int class = 0; class < CLASS_COUNT; class ++) {
         const struct conformance_cell *cell = &conformance->cells[class];
         char text[32] = "-";
@@ -165,7 +165,8 @@ static void table_row_print(const struct conformance *conformance)
 static int table_print(void)
 {
     struct text faults = {0};
-    const struct tried_device *on = NULL;
+    const struct conform_worker *on = NULL;
+    setvbuf(stdout, NULL, _IONBF, 0); /* who ends this early sees which operation was at work */
     printf("ASSAY_CONFORMANCE_SEED=%" PRIu64 "\n", all.seed);
     for (int i = 0; i < all.operation_count; i++) {
         const struct tried_operation *operation = &all.operations[i];
@@ -174,6 +175,7 @@ static int table_print(void)
             on = operation->on;
             table_head_print(on);
         }
+        printf("%-27s", opcode_name(operation->opcode));
         operation_try(operation, &conformance);
         table_row_print(&conformance);
         if (!conformance_is_whole(&conformance)) {
@@ -182,32 +184,37 @@ static int table_print(void)
         conformance_release(&conformance);
     }
     bool whole = faults.length == 0;
-    printf("\n%s", whole ? "Nothing is wrong, and nothing that the contracts allow or tapes do is untested.\n"
-                         : text_string(&faults));
+    bool untried = all.full[0] != '\0';
+    printf("\n%s", !whole    ? text_string(&faults)
+                   : untried ? "Nothing is wrong on the host; a GPU is here and was not tried: "
+                             : "Nothing is wrong, and nothing that the contracts allow or tapes do is untested.\n");
+    if (whole && untried) {
+        printf("%s\n", all.full);
+    }
     text_release(&faults);
-    return whole ? 0 : 1;
+    return !whole ? 1 : untried ? NOT_TRIED_STATUS : 0;
 }
 
 static int tests_run(void)
 {
-    static struct CMUnitTest tests[DEVICES_MAXIMUM * OPCODE_COUNT];
+    static struct CMUnitTest tests[DEVICES_MAXIMUM * OPCODE_COUNT + 1];
     for (int i = 0; i < all.operation_count; i++) {
         tests[i] = (struct CMUnitTest){all.operations[i].name, test_operation, NULL, NULL, &all.operations[i]};
     }
-    return _cmocka_run_group_tests("conformance", tests, (size_t)all.operation_count, NULL, NULL);
+    tests[all.operation_count] = (struct CMUnitTest){"the GPU has room for trials", test_room, NULL, NULL, NULL};
+    return _cmocka_run_group_tests("conformance", tests, (size_t)all.operation_count + 1, NULL, NULL);
 }
 
 int main(int count, char **arguments)
 {
     seed_take();
+    tape_calls_collect(&all.calls); /* before the devices' processes are made, which have them by that */
     devices_open();
     operations_list();
-    tape_calls_collect(&all.calls);
     int status = count == 2 && strcmp(arguments[1], "--table") == 0 ? table_print() : tests_run();
-    tape_calls_release(&all.calls);
     for (int d = 0; d < all.device_count; d++) {
-        trial_site_close(&all.devices[d].site);
-        device_close(all.devices[d].device);
+        conform_worker_close(&all.devices[d]);
     }
+    tape_calls_release(&all.calls);
     return status;
 }

@@ -1,4 +1,4 @@
-/* Loss and every gradient of a tiny model of each family on each GPU that opens, held against those of the host. What
+/* Loss and every gradient of a tiny model of each family on the GPU of the tests, held against those of the host. What
  * the host computes is held against PyTorch by peers/pytorch/model_check.py and tests/models/test_gradients.c. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +12,11 @@
 
 #include "tests/models/model_step.h"
 #include "tests/support/device_use.h"
+
+/* tests/cuda_emulation runs the same on both GPUs that it emulates. */
+#ifndef TEST_GPUS
+#define TEST_GPUS test_gpu()
+#endif
 
 static const char *const models[] = {
     "bert", "gpt2", "llama", "mistral", "qwen2", "vit", "resnet", "resnet-bottleneck", "convnext"};
@@ -119,23 +124,16 @@ static void model_compare(const char *device_spec, const char *model, enum preci
 
 static void models_compare(enum precision precision)
 {
-    char spec[16];
-    struct device *device = device_open_or_skip("cuda:0");
-    for (int index = 0; device != NULL && index < 8; index++) {
-        struct status error = {0};
-        snprintf(spec, sizeof spec, "cuda:%d", index);
-        device_close(device);
+    const char *const gpus[] = {TEST_GPUS};
+    for (size_t g = 0; g < sizeof gpus / sizeof gpus[0]; g++) {
+        device_close(device_open_or_skip(gpus[g]));
         for (int m = 0; m < MODEL_COUNT; m++) {
-            model_compare(spec, models[m], precision, ATTENTION_SDPA);
+            model_compare(gpus[g], models[m], precision, ATTENTION_SDPA);
             if (models[m][0] != 'r') {
-                model_compare(spec, models[m], precision, ATTENTION_EAGER);
+                model_compare(gpus[g], models[m], precision, ATTENTION_EAGER);
             }
         }
-        snprintf(spec, sizeof spec, "cuda:%d", index + 1);
-        device = NULL;
-        (void)device_open(spec, &device, &error);
     }
-    device_close(device);
 }
 
 static void float32_gradients_are_those_of_the_host(void **state)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "harness/device/device.h"
+#include "tests/conformance/conform_worker.h"
 #include "tests/cuda_emulation/fault_plan.h"
 #include "tests/run/run_scene.h"
 
@@ -201,6 +202,31 @@ static void a_product_without_workspace_that_cublas_refuses_is_made(void **state
     assert_int_equal(answer_of_child(*state, "cublasGemm:1:3", product_is_made), 0);
 }
 
+/* The device of a process is lost with the first trial that makes an illegal address; the next operation has another
+ * process. */
+static void an_illegal_address_costs_one_operation(void **state)
+{
+    struct scene *scene = *state;
+    enum { MINUTE = 60 };
+    static const struct tape_calls no_calls;
+    struct conform_worker worker;
+    struct conformance conformance;
+    struct conformance_request request = {.plan = plan_element, .calls = &no_calls, .seed = 1};
+    fault_plan(scene->folder, "launch:5:700");
+    assert_int_equal(conform_worker_open(&worker, "cuda:0", NULL), STATUS_OK);
+    request.opcode = OPCODE_RELU;
+    worker_conform(&worker, &request, MINUTE, &conformance);
+    fault_unplan();
+    assert_true(conformance.lost);
+    assert_non_null(strstr(text_string(&conformance.report), "the rest of it is untried, the device is lost: cuda:0"));
+    conformance_release(&conformance);
+    request.opcode = OPCODE_GELU;
+    worker_conform(&worker, &request, MINUTE, &conformance);
+    assert_true(conformance_is_whole(&conformance) && conformance.cells[DTYPE_FLOAT32].trial_count > 0);
+    conformance_release(&conformance);
+    conform_worker_close(&worker);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -209,6 +235,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_first_fault_is_the_answer_to_everything_after_it, scene_open, scene_close),
         cmocka_unit_test_setup_teardown(a_product_without_workspace_that_cublas_refuses_is_made, scene_open,
                                         scene_close),
+        cmocka_unit_test_setup_teardown(an_illegal_address_costs_one_operation, scene_open, scene_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,12 +20,12 @@ static void a_gpu_is_asked_for_what_was_predicted(void **state)
     (void)state;
     struct status error = {0};
     struct device_properties properties;
-    struct device *device = device_open_or_skip("cuda:0");
+    struct device *device = device_open_or_skip(test_gpu());
     assert_int_equal(device->table->properties(device, &properties, &error), STATUS_OK);
     device_close(device);
     int count = sequence_cases_make(cases);
     for (int i = 0; i < count; i += count / GPU_CASES + 1) {
-        sequence_case_check(&cases[i], "cuda:0", properties.target);
+        sequence_case_check(&cases[i], test_gpu(), properties.target);
     }
     print_message("one in %d of %d cases on %s\n", count / GPU_CASES + 1, count, properties.name);
 }

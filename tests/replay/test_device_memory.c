@@ -1,5 +1,5 @@
 /* Nothing is taken behind the ledger's back: once every operation has run, what a GPU holds beyond the allocator's
- * segments stays the same for ever. It needs a GPU; tests/cuda_emulation runs it on the emulated one, whose memory is
+ * segments comes to rest. A driver that loads a kernel later than with its first call is no leak. It needs a GPU; tests/cuda_emulation runs it on the emulated one, whose memory is
  * counted too. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,12 @@
 #include "harness/tape/build.h"
 #include "tests/support/device_use.h"
 
-enum { PASSES = 4, WARM_PASSES = 2, SECRET_BYTES = 2 << 20 };
+/* tests/cuda_emulation runs the same where the GPU is emulated. */
+#ifndef TEST_GPU
+#define TEST_GPU test_gpu()
+#endif
+
+enum { PASSES = 6, WARM_PASSES = 4, SECRET_BYTES = 2 << 20 };
 
 static const enum dtype floating[] = {DTYPE_FLOAT32, DTYPE_FLOAT16, DTYPE_BFLOAT16};
 
@@ -89,12 +94,14 @@ static struct tape *passes_tape(const char *target_name)
     return tape;
 }
 
-/* What is held beyond the segments, stage by stage. */
+/* What is held beyond the segments, stage by stage. Of a GPU that does not tell who holds what, only while nobody else
+ * has memory there. */
 struct watch {
     int stage_count, warm_stage_count;
     int64_t beyond_bytes; /* when it was warm */
     int drift_count;
     int64_t drift_bytes; /* the first */
+    int foreign_count;   /* stages in which others may have taken or given back what is seen */
 };
 
 static void stage_watch(void *context, enum stage stage, const struct replay_stage *figures)
@@ -105,6 +112,7 @@ static void stage_watch(void *context, enum stage stage, const struct replay_sta
         return;
     }
     assert_true(reading->process_valid || reading->device_valid);
+    watch->foreign_count += !reading->process_valid && reading->disturbance.foreign_count > 0;
     int64_t held = reading->process_valid ? reading->process_bytes : reading->device_bytes;
     int64_t beyond = held - figures->reserved_bytes;
     watch->stage_count++;
@@ -136,9 +144,13 @@ static struct watch passes_watch(struct device *device)
 static void after_warm_up_nothing_is_taken_beyond_the_segments(void **state)
 {
     (void)state;
-    struct device *device = device_open_or_skip("cuda:0");
+    struct device *device = device_open_or_skip(TEST_GPU);
     struct watch watch = passes_watch(device);
     device_close(device);
+    if (watch.drift_count != 0 && watch.foreign_count > 0) {
+        print_message("skipped: others use the GPU, and it does not say how much of its memory is ours\n");
+        skip();
+    }
     if (watch.drift_count != 0) {
         fail_msg("%d stages hold %" PRId64 " bytes more beyond the segments than the warm device", watch.drift_count,
                  watch.drift_bytes);
@@ -165,20 +177,35 @@ static enum status_code greedy_run(struct device *device, const struct operation
     return inner->table->run(inner, call, error);
 }
 
-static void a_device_that_takes_memory_is_seen(void **state)
+/* What is seen of a device that takes memory once, in a product of that pass. */
+static struct watch greed_watch(int pass)
 {
-    (void)state;
-    struct device *inner = device_open_or_skip("cuda:0");
+    struct device *inner = device_open_or_skip(TEST_GPU);
     struct greedy_device greedy = {0};
     passing_device_open(&greedy.passing, inner, "greedy");
     greedy.passing.table.run = greedy_run;
-    passes_watch(&greedy.passing.base);                   /* counts the products */
-    greedy.greedy_product = greedy.product_count * 2 - 3; /* in the last pass of the second replay */
+    passes_watch(&greedy.passing.base); /* counts the products */
+    greedy.greedy_product = greedy.product_count + greedy.product_count / PASSES * (pass - 1) + 1;
     struct watch watch = passes_watch(&greedy.passing.base);
-    assert_int_equal(watch.drift_bytes, SECRET_BYTES);
-    assert_true(watch.drift_count > 0 && watch.drift_count <= 6);
     assert_int_equal(inner->table->segment_free(inner, greedy.secret, SECRET_BYTES, NULL), STATUS_OK);
     device_close(inner);
+    return watch;
+}
+
+static void a_device_that_takes_memory_is_seen(void **state)
+{
+    (void)state;
+    struct watch watch = greed_watch(PASSES);
+    assert_true(watch.drift_bytes == SECRET_BYTES || watch.foreign_count > 0);
+    assert_true(watch.drift_count > 0 && watch.drift_count <= 6);
+}
+
+/* As a driver does that loads a kernel long after its first call. */
+static void what_comes_late_and_once_is_no_leak(void **state)
+{
+    (void)state;
+    struct watch watch = greed_watch(WARM_PASSES - 1);
+    assert_true(watch.drift_count == 0 || watch.foreign_count > 0);
 }
 
 int main(void)
@@ -186,6 +213,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(after_warm_up_nothing_is_taken_beyond_the_segments),
         cmocka_unit_test(a_device_that_takes_memory_is_seen),
+        cmocka_unit_test(what_comes_late_and_once_is_no_leak),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,8 +7,15 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdlib.h>
 
 #include "harness/device/device.h"
+
+const char *test_gpu(void)
+{
+    const char *named = getenv("ASSAY_TEST_DEVICE");
+    return named != NULL && *named != '\0' ? named : "cuda:0";
+}
 
 struct device *device_open_or_skip(const char *spec)
 {
