@@ -1,6 +1,6 @@
 /* Nothing is taken behind the ledger's back: once every operation has run, what a GPU holds beyond the allocator's
- * segments comes to rest. A driver that loads a kernel later than with its first call is no leak. It needs a GPU; tests/cuda_emulation runs it on the emulated one, whose memory is
- * counted too. */
+ * segments comes to rest. A driver that loads a kernel later than with its first call is no leak. It needs a GPU;
+ * tests/cuda_emulation runs it on the emulated one, whose memory is counted too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
