@@ -124,6 +124,13 @@ EMULATED_O := $(patsubst %,$(BUILD)/emulated/%.o,$(CUDA_CU) $(wildcard tests/cud
               $(filter-out %/toolkit_library.c,$(CUDA_C)))
 # Vectors of strided pairs are read beyond the last (gcc 12), and shared memory ends where nothing can be touched.
 EMULATED_FLAGS := -O2 -g -fPIC -fno-math-errno -fno-tree-vectorize -I. -Itests/cuda_emulation/include -MMD -MP
+# The same with kernels that tell every access of theirs to what looks for races; ASSAY_PLUGIN_DIR chooses it.
+WATCHED    := $(BUILD)/tests/cuda_emulation/watched/libassay_cuda.so
+WATCHED_O  := $(CUDA_CU:%=$(BUILD)/watched/%.o) $(filter-out %.cu.o,$(EMULATED_O)) \
+              $(patsubst %,$(BUILD)/emulated/%.o,$(wildcard tests/cuda_emulation/watched/*.cpp))
+# And with kernels that have races.
+PLANTED    := $(BUILD)/tests/cuda_emulation/watched/libplanted.so
+PLANTED_O  := $(patsubst %,$(BUILD)/watched/%.o,$(wildcard tests/cuda_emulation/planted/*.cu))
 TESTS      := $(TEST_C:%.c=$(BUILD)/%)
 
 QUIET := $(or $(V),$(findstring s,$(firstword -$(MAKEFLAGS))))
@@ -203,6 +210,11 @@ $(BUILD)/emulated/%.cu.cpp: %.cu Makefile
 $(BUILD)/emulated/%.cu.o: $(BUILD)/emulated/%.cu.cpp
 	$(call say,CXX,$*.cu)$(CXX) -std=c++17 $(EMULATED_FLAGS) -D__CUDACC__ -include cuda_runtime.h -c $< -o $@
 
+$(BUILD)/watched/%.cu.o: $(BUILD)/emulated/%.cu.cpp
+	@mkdir -p $(@D)
+	$(call say,CXX,$*.cu)$(CXX) -std=c++17 $(EMULATED_FLAGS) -fsanitize=thread -D__CUDACC__ -include cuda_runtime.h \
+	    -c $< -o $@
+
 $(BUILD)/emulated/%.cpp.o: %.cpp
 	@mkdir -p $(@D)
 	$(call say,CXX,$<)$(CXX) -std=c++17 $(EMULATED_FLAGS) -Wall -Wextra -c $< -o $@
@@ -214,6 +226,14 @@ $(BUILD)/emulated/%.c.o: %.c
 $(EMULATED): $(EMULATED_O) ci/plugin.map
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CXX) -shared -Wl,--version-script=ci/plugin.map,--no-undefined -o $@ $(EMULATED_O) -ldl -lm
+
+$(WATCHED): $(WATCHED_O) ci/plugin.map
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CXX) -shared -Wl,--version-script=ci/plugin.map,--no-undefined -o $@ $(WATCHED_O) -ldl -lm
+
+$(PLANTED): $(PLANTED_O) $(WATCHED_O)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CXX) -shared -Wl,--no-undefined -o $@ $^ -ldl -lm
 
 # ---- tests: one program a file ----
 HELPERS_ALSO_kernels        := tests/bench/kernel_case.c tests/bench/product_case.c tests/bench/model_case.c \
@@ -234,6 +254,7 @@ $(BUILD)/$(1:%.c=%): $(call object,$(1) $(filter $(dir $(1))% tests/support/% \
 	$$(call say,LD,$$@)$$(CC) $$(OPTIMISE) $$(LDFLAGS) -o $$@ $$^ -lcmocka $$(LDLIBS)
 endef
 $(foreach t,$(TEST_C),$(eval $(call test_program,$(t))))
+$(BUILD)/tests/cuda_emulation/test_emulated_races: | $(WATCHED) $(PLANTED)
 # The real libraries are held against NVIDIA's headers where these are here, which needs no compiler for GPUs, else
 # against those of the emulation.
 CUDA_HEADERS := $(wildcard $(or $(CUDA_HOME),/usr/local/cuda)/include/cublasLt.h)
@@ -254,7 +275,8 @@ $(BUILD)/tests/bench/bench: $(call object,$(BENCH_C)) $(LIB)
 
 tests: $(TESTS) ## build the test programs without running them
 
--include $(patsubst %.c,$(BUILD)/obj/%.d,$(LIB_C) $(CLI_C) $(TEST_C) $(HELPER_C)) $(PLUGIN_O:.o=.d) $(EMULATED_O:.o=.d)
+-include $(patsubst %.c,$(BUILD)/obj/%.d,$(LIB_C) $(CLI_C) $(TEST_C) $(HELPER_C)) $(PLUGIN_O:.o=.d) \
+    $(sort $(EMULATED_O:.o=.d) $(WATCHED_O:.o=.d) $(PLANTED_O:.o=.d))
 
 # ---- fuzz: readers of foreign files under libFuzzer and, if it is installed, AFL++ (tests/fuzz/README.md) ----
 FUZZ_TARGETS := config safetensors gguf yaml json_scan records offload

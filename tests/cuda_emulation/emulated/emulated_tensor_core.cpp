@@ -6,6 +6,7 @@
 #include <cuda_runtime.h>
 
 #include "tests/cuda_emulation/emulated/emulation.h"
+#include "tests/cuda_emulation/emulated/race_watcher.h"
 
 namespace
 {
@@ -21,7 +22,7 @@ struct copy {
     void *shared;
     const void *from;
     int bytes;
-    bool inside;
+    bool inside, made;
 };
 
 /* Groups of copies that a thread has not waited for, the oldest first; the last is still open. */
@@ -55,8 +56,18 @@ void touch(const void *address, int bytes, bool writes)
     }
 }
 
+void tell(const void *address, int bytes, emulated_access access, const void *at)
+{
+    if (race_watcher != nullptr) {
+        race_watcher->access(address, (size_t)bytes, access, at);
+    }
+}
+
 void copy_make(const copy &begun)
 {
+    if (begun.made) {
+        return;
+    }
     touch(begun.shared, begun.bytes, true);
     if (begun.inside) {
         touch(begun.from, begun.bytes, false);
@@ -105,6 +116,7 @@ void emulated_matrices_load(int line, uint32_t *pairs, const uint16_t *row, bool
         return;
     }
     touch(row, 16, false);
+    tell(row, 16, EMULATED_READ, __builtin_return_address(0));
     const emulation_offer *offers = emulation_warp_offer(line, row, 16);
     int lane = emulation_thread() % 32;
     for (int matrix = 0; matrix < 4; matrix++) {
@@ -127,12 +139,17 @@ void emulated_copy_begin(void *shared, const void *from, int bytes, bool inside)
     if (groups.empty()) {
         groups.emplace_back();
     }
-    copy begun = {shared, from, bytes, inside};
-    if (emulation_copies_are_early()) {
-        copy_make(begun);
-    } else {
-        groups.back().push_back(begun);
+    const void *at = __builtin_return_address(0);
+    if (inside) {
+        tell(from, bytes, EMULATED_READ, at);
     }
+    tell(shared, bytes, EMULATED_COPY_BEGIN, at);
+    copy begun = {shared, from, bytes, inside, false};
+    if (emulation_copy_is_early()) {
+        copy_make(begun);
+        begun.made = true;
+    }
+    groups.back().push_back(begun);
 }
 
 void copies_group(void)
@@ -150,6 +167,7 @@ void emulated_copies_wait(int left)
     while (groups.size() > (size_t)left + 1) {
         for (const copy &each : groups.front()) {
             copy_make(each);
+            tell(each.shared, each.bytes, EMULATED_COPY_END, __builtin_return_address(0));
         }
         groups.erase(groups.begin());
     }

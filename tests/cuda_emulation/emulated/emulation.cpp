@@ -1,10 +1,10 @@
 /* A GPU on one core, for the tests of the CUDA plug-in: launches, barriers, warps and memory. Not its speed, not its
  * rounding of library functions, and no two launches at once.
  *
- * What a real GPU leaves open is varied: one launch of a kernel after another runs its blocks, warps and threads
- * forwards, backwards and shuffled, each warp as far ahead as it gets, so that a missing barrier or a sum without a
- * fixed order shows as a different result. Every other launch has at most three blocks, because the plug-in's kernels
- * go through the rest in a loop. What a real GPU forbids is a fault of the launch: a barrier that some threads do not
+ * What a real GPU leaves open is varied (schedule.h): one launch of a kernel after another runs its blocks, warps and
+ * threads forwards, backwards and shuffled, each warp as far ahead as it gets, so that a missing barrier or a sum
+ * without a fixed order shows as a different result. Some launches have few blocks, because the plug-in's kernels go
+ * through the rest in a loop. What a real GPU forbids is a fault of the launch: a barrier that some threads do not
  * reach, a shuffle without the whole warp, more threads or shared memory than the device has. Shared memory is poisoned
  * before each block; behind its end nothing can be touched. */
 #include <csetjmp>
@@ -19,16 +19,19 @@
 #include <cuda_runtime.h>
 
 #include "tests/cuda_emulation/emulated/emulation.h"
+#include "tests/cuda_emulation/emulated/race_watcher.h"
+#include "tests/cuda_emulation/emulated/schedule.h"
 
 dim3 threadIdx, blockIdx, blockDim, gridDim;
 emulated_watch *emulated_watcher;
+const struct race_watcher *race_watcher;
 
 namespace
 {
 
 enum { WARP = 32, THREADS_MAXIMUM = EMULATION_THREADS, STACK_BYTES = 128 * 1024, PAGE_BYTES = 4096 };
 enum { SHARED_BYTES = (EMULATION_SHARED_BYTES + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES };
-enum { POISON = 0xff, BLOCKS_OF_A_SHORT_GRID = 3 };
+enum { POISON = 0xff };
 
 enum lane_state { LANE_READY, LANE_IN_BLOCK_WAIT, LANE_IN_WARP_WAIT, LANE_DONE };
 
@@ -37,11 +40,11 @@ struct lane {
     lane_state state;
     int line; /* of the source, where it waits */
     int predicate;
-    int turn; /* of `offered` */
+    int turn;    /* of `offered` */
+    bool orders; /* memory, where it waits for its warp: what only exchanges registers does not */
     bool made;
     jmp_buf place;
     ucontext_t context;
-    void *stack;
 };
 
 lane lanes[THREADS_MAXIMUM];
@@ -50,8 +53,10 @@ lane lanes[THREADS_MAXIMUM];
 emulation_offer offered[2][THREADS_MAXIMUM];
 
 int lane_count, lane_current, block_predicate;
-bool abandoned;        /* a lane has done what ends the launch */
-int64_t launch_number; /* among those of the same kernel */
+bool abandoned; /* a lane has done what ends the launch */
+bool lane_runs;
+char *stacks; /* of all lanes, one behind the other */
+struct schedule present;
 std::map<const void *, int64_t> launch_counts;
 const std::function<void()> *thread_body;
 jmp_buf scheduler;
@@ -67,6 +72,7 @@ void lane_leave(lane_state state, int line)
     if (emulated_watcher != nullptr) {
         emulated_watcher->lane_waits();
     }
+    lane_runs = false;
     if (_setjmp(self->place) == 0) {
         _longjmp(scheduler, 1);
     }
@@ -82,11 +88,12 @@ void lane_main()
 
 void lane_make(lane *fiber)
 {
-    if (fiber->stack == nullptr) {
-        fiber->stack = mmap(nullptr, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (stacks == nullptr) {
+        stacks = (char *)mmap(nullptr, (size_t)THREADS_MAXIMUM * STACK_BYTES, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     }
     getcontext(&fiber->context);
-    fiber->context.uc_stack.ss_sp = fiber->stack;
+    fiber->context.uc_stack.ss_sp = stacks + (fiber - lanes) * STACK_BYTES;
     fiber->context.uc_stack.ss_size = STACK_BYTES;
     fiber->context.uc_link = nullptr;
     makecontext(&fiber->context, lane_main, 0);
@@ -100,18 +107,13 @@ void lane_resume(int index)
     threadIdx = dim3((unsigned)index % blockDim.x, (unsigned)index / blockDim.x % blockDim.y,
                      (unsigned)index / (blockDim.x * blockDim.y));
     if (_setjmp(scheduler) == 0) {
+        lane_runs = true;
         if (fiber->made) {
             _longjmp(fiber->place, 1);
         }
         lane_make(fiber);
         swapcontext(&scheduler_context, &fiber->context);
     }
-}
-
-/* The place of the k-th of `count` in the order of this launch; 7919 is a prime that no count here is a multiple of. */
-int64_t ordered(int64_t k, int64_t count)
-{
-    return launch_number % 3 == 0 ? k : launch_number % 3 == 1 || count % 7919 == 0 ? count - 1 - k : k * 7919 % count;
 }
 
 bool lanes_alike(int first, int count, lane_state state)
@@ -132,26 +134,45 @@ bool warp_release(int first)
     for (int k = first; k < first + WARP; k++) {
         lanes[k].state = LANE_READY;
     }
+    if (lanes[first].orders && race_watcher != nullptr) {
+        race_watcher->warp_released(first / WARP);
+    }
     return true;
 }
 
-/* Runs a warp until it waits for the block or ends: ahead of the others as far as it gets. */
-void warp_run(int first)
+/* Runs a warp until it waits for the block or ends, ahead of the others as far as it gets; or, where warps alternate,
+ * only until its lanes have waited for each other. Whether it can go on. */
+bool warp_run(int first)
 {
     int count = lane_count - first < WARP ? lane_count - first : WARP;
+    bool released;
     do {
         for (int k = 0; k < count; k++) {
-            int index = first + (int)ordered(k, count);
+            int index = first + (int)order_place(present.lanes, k, count);
             if (lanes[index].state == LANE_READY && !abandoned) {
                 lane_resume(index);
             }
         }
-    } while (!abandoned && warp_release(first));
+        released = !abandoned && warp_release(first);
+    } while (released && !present.warps_alternate);
+    return released;
+}
+
+void warps_run()
+{
+    int warps = (lane_count + WARP - 1) / WARP;
+    bool any_goes_on;
+    do {
+        any_goes_on = false;
+        for (int w = 0; w < warps; w++) {
+            any_goes_on = warp_run((int)order_place(present.warps, w, warps) * WARP) || any_goes_on;
+        }
+    } while (any_goes_on);
 }
 
 void fault(const std::string &text)
 {
-    emulation_error_set(cudaErrorLaunchFailure, text.c_str());
+    emulation_error_set(cudaErrorLaunchFailure, (text + schedule_words()).c_str());
     for (lane &fiber : lanes) {
         fiber.made = false; /* what they stood in is given up */
     }
@@ -173,6 +194,9 @@ bool block_release()
         block_predicate |= lanes[k].predicate;
         lanes[k].state = LANE_READY;
     }
+    if (race_watcher != nullptr) {
+        race_watcher->block_released();
+    }
     return true;
 }
 
@@ -185,15 +209,15 @@ bool block_run()
     if (emulated_watcher != nullptr) {
         emulated_watcher->block_begin();
     }
+    if (race_watcher != nullptr) {
+        race_watcher->block_begin();
+    }
     for (int k = 0; k < lane_count; k++) {
         lanes[k].turn = 0;
         lanes[k].state = LANE_READY;
     }
     for (;;) {
-        int warps = (lane_count + WARP - 1) / WARP;
-        for (int w = 0; w < warps; w++) {
-            warp_run((int)ordered(w, warps) * WARP);
-        }
+        warps_run();
         if (abandoned) {
             return false;
         }
@@ -209,7 +233,27 @@ bool block_run()
     }
 }
 
+/* What was seen in a launch that came to its end is its error. */
+void watched_end()
+{
+    const char *wrong = race_watcher != nullptr ? race_watcher->launch_end() : "";
+    if (*wrong != '\0') {
+        fault(wrong);
+    }
+}
+
 } // namespace
+
+bool emulation_without(const char *file, int line)
+{
+    static const char *const text = getenv("EMULATED_WITHOUT");
+    const char *colon = text != nullptr ? strrchr(text, ':') : nullptr;
+    if (colon == nullptr || atoi(colon + 1) != line) {
+        return false;
+    }
+    const char *slash = strrchr(file, '/');
+    return strncmp(slash != nullptr ? slash + 1 : file, text, (size_t)(colon - text)) == 0;
+}
 
 void emulation_block_wait(int line)
 {
@@ -232,12 +276,45 @@ void emulation_fault(const char *text)
 void emulation_lane_abandon(void)
 {
     abandoned = true;
+    lane_runs = false;
     _longjmp(scheduler, 1);
 }
 
-bool emulation_copies_are_early(void)
+bool emulation_copy_is_early(void)
 {
-    return launch_number / 2 % 2 == 0;
+    return schedule_copy_is_early(&present);
+}
+
+bool emulated_lane_runs(void)
+{
+    return lane_runs;
+}
+
+bool emulated_is_own(const void *address)
+{
+    uintptr_t at = (uintptr_t)address;
+    return at - (uintptr_t)stacks < (uintptr_t)THREADS_MAXIMUM * STACK_BYTES ||
+           at - (uintptr_t)&threadIdx < sizeof threadIdx || at - (uintptr_t)&blockIdx < sizeof blockIdx ||
+           at - (uintptr_t)&blockDim < sizeof blockDim || at - (uintptr_t)&gridDim < sizeof gridDim;
+}
+
+bool emulated_is_dynamic_shared(const void *address)
+{
+    return (uintptr_t)address - (uintptr_t)shared_pages < (uintptr_t)SHARED_BYTES;
+}
+
+void emulation_fence(void)
+{
+    if (race_watcher != nullptr) {
+        race_watcher->fence();
+    }
+}
+
+void emulation_atomic(const void *address, size_t bytes)
+{
+    if (race_watcher != nullptr) {
+        race_watcher->access(address, bytes, EMULATED_ATOMIC, __builtin_return_address(0));
+    }
 }
 
 int emulation_thread(void)
@@ -250,6 +327,7 @@ const emulation_offer *emulation_warp_offer(int line, const void *bytes, size_t 
     lane *self = &lanes[lane_current];
     self->turn = 1 - self->turn;
     memcpy(offered[self->turn][lane_current].bytes, bytes, count);
+    self->orders = count == 0;
     lane_leave(LANE_IN_WARP_WAIT, line);
     return &offered[self->turn][lane_current / WARP * WARP];
 }
@@ -272,7 +350,7 @@ void *emulation_shared_memory(void)
 
 emulated_span emulated_stack_of(int lane)
 {
-    return {lanes[lane].stack, STACK_BYTES};
+    return {stacks + (size_t)lane * STACK_BYTES, STACK_BYTES};
 }
 
 bool emulation_launch::begins(const void *kernel) const
@@ -295,7 +373,7 @@ void emulation_launch::blocks_run(const void *kernel, const std::function<void()
                                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         mprotect(shared_pages + SHARED_BYTES, PAGE_BYTES, PROT_NONE);
     }
-    launch_number = ++launch_counts[kernel];
+    present = schedule_of(++launch_counts[kernel]);
     abandoned = false;
     thread_body = &thread;
     emulated_shared_variables_of(kernel);
@@ -303,8 +381,8 @@ void emulation_launch::blocks_run(const void *kernel, const std::function<void()
     shared_bytes_now = shared_bytes_;
     blockDim = block_;
     gridDim = grid_;
-    if (launch_number % 2 == 0 && grid_.x > BLOCKS_OF_A_SHORT_GRID) {
-        gridDim.x = BLOCKS_OF_A_SHORT_GRID;
+    if (present.grid_maximum > 0 && grid_.x > present.grid_maximum) {
+        gridDim.x = present.grid_maximum;
     }
     int64_t blocks = (int64_t)gridDim.x * gridDim.y * gridDim.z;
     bool goes_on = true;
@@ -316,8 +394,11 @@ void emulation_launch::blocks_run(const void *kernel, const std::function<void()
                                         lane_count,
                                         blocks});
     }
+    if (race_watcher != nullptr) {
+        race_watcher->launch_begin();
+    }
     for (int64_t k = 0; k < blocks && goes_on; k++) {
-        int64_t block = ordered(k, blocks);
+        int64_t block = order_place(present.blocks, k, blocks);
         blockIdx = dim3((unsigned)(block % gridDim.x), (unsigned)(block / gridDim.x % gridDim.y),
                         (unsigned)(block / ((int64_t)gridDim.x * gridDim.y)));
         goes_on = block_run();
@@ -325,4 +406,5 @@ void emulation_launch::blocks_run(const void *kernel, const std::function<void()
     if (emulated_watcher != nullptr) {
         emulated_watcher->launch_end();
     }
+    watched_end();
 }

@@ -18,8 +18,8 @@ void emulation_fault(const char *text);
  * besides. */
 [[noreturn]] void emulation_lane_abandon(void);
 
-/* Whether copies are made in this launch when they are begun; otherwise when they are waited for. */
-bool emulation_copies_are_early(void);
+/* Whether the copy that is begun now is made now; otherwise when it is waited for. */
+bool emulation_copy_is_early(void);
 
 /* What was begun by the lanes of the last block and never waited for is gone. */
 void emulated_copies_forget(void);

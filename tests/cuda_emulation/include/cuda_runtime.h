@@ -39,6 +39,9 @@ struct emulation_offer {
     alignas(16) unsigned char bytes[64];
 };
 const emulation_offer *emulation_warp_offer(int line, const void *bytes, size_t count);
+/* Whether EMULATED_WITHOUT=FILE:LINE takes that barrier away. file: of any folder. */
+bool emulation_without(const char *file, int line);
+#define emulation_barrier(wait) (emulation_without(__FILE__, __LINE__) ? (void)0 : wait)
 int emulation_thread(void); /* in the block */
 void *emulation_shared_memory(void);
 /* A variable in shared memory, as emulation_shared(name, type) declares it; key: an address that stands for it. */
@@ -48,18 +51,28 @@ void *emulation_shared_variable(const void *key, size_t bytes);
     static const char name##_key = 0;                                                                                  \
     name##_type &name = *(name##_type *)emulation_shared_variable(&name##_key, sizeof(name##_type))
 
-#define __syncthreads()                         emulation_block_wait(__LINE__)
+#define __syncthreads()                         emulation_barrier(emulation_block_wait(__LINE__))
 #define __syncthreads_or(predicate)             emulation_block_or(__LINE__, predicate)
-#define __syncwarp()                            ((void)emulation_warp_offer(__LINE__, "", 0))
+#define __syncwarp()                            emulation_barrier((void)emulation_warp_offer(__LINE__, "", 0))
 #define __shfl_xor_sync(mask, value, lane_mask) emulation_warp_exchange(__LINE__, mask, value, lane_mask)
 
-/* Lanes take turns: none is interrupted between reading and writing. */
-static inline int atomicMax(int *address, int value)
-{
-    int before = *address;
-    *address = before > value ? before : value;
-    return before;
-}
+void emulation_fence(void);
+void emulation_atomic(const void *address, size_t bytes);
+
+#define __threadfence() emulation_fence()
+
+/* Lanes take turns: none is interrupted between reading and writing. What they do here is no plain access. */
+#define EMULATION_ATOMIC(name, after)                                                                                  \
+    static inline __attribute__((no_sanitize("thread"))) int name(int *address, int value)                             \
+    {                                                                                                                  \
+        emulation_atomic(address, sizeof *address);                                                                    \
+        int before = *address;                                                                                         \
+        *address = after;                                                                                              \
+        return before;                                                                                                 \
+    }
+
+EMULATION_ATOMIC(atomicMax, before > value ? before : value)
+EMULATION_ATOMIC(atomicAdd, before + value)
 
 class emulation_launch
 {
