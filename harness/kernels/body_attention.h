@@ -276,13 +276,15 @@ BODY void forward_scores(struct team team, const struct attention *attention, st
     int rows = tiles.scores.columns;
     bool masked = attention->mask.data != NULL;
     float scale = attention->scale;
-    for (int group = team_group_first(team); group < rows; group += team_group_step(team)) {
-        float maximum[TEAM_GROUP];
+    struct team_share share = team_share_of(team, rows);
+    for (int group = share.first * TEAM_GROUP; group < rows; group += share.step * TEAM_GROUP) {
+        float before[TEAM_GROUP], maximum[TEAM_GROUP];
         BODY_SIMD()
         for (int i = 0; i < TEAM_GROUP; i++) {
-            maximum[i] = tiles.maximum[group + i];
+            before[i] = share.part == 0 ? tiles.maximum[group + i] : -INFINITY;
+            maximum[i] = before[i];
         }
-        for (int j = 0; j < tiles.scores.rows; j++) {
+        for (int j = share.part; j < tiles.scores.rows; j += share.parts) {
             float *line = tiles.scores.at + j * rows + group;
             const float *mask = (masked ? tiles.mask.at + j * rows : tiles.zero) + group;
             int first = first_row_of(attention, place, j) - group;
@@ -296,9 +298,12 @@ BODY void forward_scores(struct team team, const struct attention *attention, st
         }
         BODY_SIMD()
         for (int i = 0; i < TEAM_GROUP; i++) {
+            maximum[i] = share_maximum(share, maximum[i]);
             float base = maximum[i] == -INFINITY ? 0.0f : maximum[i];
-            tiles.factor[group + i] = body_exponential_falling(tiles.maximum[group + i] - base);
-            tiles.maximum[group + i] = maximum[i];
+            if (share.part == 0) {
+                tiles.factor[group + i] = body_exponential_falling(before[i] - base);
+                tiles.maximum[group + i] = maximum[i];
+            }
         }
     }
 }
@@ -310,15 +315,16 @@ BODY void forward_probabilities(struct team team, const struct attention *attent
 {
     int rows = tiles.scores.columns;
     uint32_t step = (uint32_t)attention->columns;
-    for (int group = team_group_first(team); group < rows; group += team_group_step(team)) {
+    struct team_share share = team_share_of(team, rows);
+    for (int group = share.first * TEAM_GROUP; group < rows; group += share.step * TEAM_GROUP) {
         float base[TEAM_GROUP], sum[TEAM_GROUP];
         BODY_SIMD()
         for (int i = 0; i < TEAM_GROUP; i++) {
             float maximum = tiles.maximum[group + i];
             base[i] = maximum == -INFINITY ? 0.0f : maximum;
-            sum[i] = tiles.sum[group + i] * tiles.factor[group + i];
+            sum[i] = share.part == 0 ? tiles.sum[group + i] * tiles.factor[group + i] : 0.0f;
         }
-        for (int j = 0; j < tiles.scores.rows; j++) {
+        for (int j = share.part; j < tiles.scores.rows; j += share.parts) {
             float *line = tiles.scores.at + j * rows + group;
             uint64_t counter = score_counter(attention, place, place.row + group, place.column + j);
             BODY_SIMD()
@@ -330,7 +336,10 @@ BODY void forward_probabilities(struct team team, const struct attention *attent
         }
         BODY_SIMD()
         for (int i = 0; i < TEAM_GROUP; i++) {
-            tiles.sum[group + i] = sum[i];
+            sum[i] = share_sum(share, sum[i]);
+            if (share.part == 0) {
+                tiles.sum[group + i] = sum[i];
+            }
         }
     }
 }
@@ -349,6 +358,7 @@ BODY void forward_column_block(struct team team, const struct attention *attenti
     tile_multiply_add(team, tiles.scores, tile_factor_of(tiles.k), tiles.q_transposed);
     team_wait(team);
     forward_scores(team, attention, place, tiles);
+    team_wait(team);
     if (attention->probability > 0.0f) {
         forward_probabilities(team, attention, place, key, tiles, true);
     } else {

@@ -56,12 +56,10 @@ BODY void backward_rows(struct team team, const struct attention *attention, str
 {
     int64_t head_index = place.batch * attention->heads + place.head;
     const float *lse = (const float *)attention->lse.data + head_index * attention->lse.size[2];
-    struct tile_source grad = head_rows(&attention->grad, place.batch, place.head, place.row);
-    struct tile_source out = head_rows(&attention->out, place.batch, place.head, place.row);
+    rows_multiply(team, head_rows(&attention->grad, place.batch, place.head, place.row),
+                  head_rows(&attention->out, place.batch, place.head, place.row), attention->tile_rows, tiles.delta);
     for (int i = team.lane; i < attention->tile_rows; i += team.lanes) {
-        bool inside = place.row + i < attention->rows;
-        tiles.delta[i] = inside ? row_product(grad, out, i, attention->value_width) : 0.0f;
-        tiles.lse[i] = inside ? lse[place.row + i] : INFINITY;
+        tiles.lse[i] = place.row + i < attention->rows ? lse[place.row + i] : INFINITY;
     }
 }
 

@@ -8,7 +8,7 @@ static_assert((int)CUDA_TILE_STEP == (int)TILE_STEP, "tiles are chosen in plain 
 
 static __global__ void attention_kernel(const __grid_constant__ struct attention attention)
 {
-    extern __shared__ float scratch[];
+    extern __shared__ __align__(16) float scratch[];
     struct team team = block_team(NULL);
     lse_pad(&attention);
     int64_t count = row_tile_count(&attention);
@@ -20,7 +20,7 @@ static __global__ void attention_kernel(const __grid_constant__ struct attention
 
 static __global__ void attention_backward_rows_kernel(const __grid_constant__ struct attention attention)
 {
-    extern __shared__ float scratch[];
+    extern __shared__ __align__(16) float scratch[];
     struct team team = block_team(NULL);
     int64_t count = row_tile_count(&attention);
     for (int64_t item = blockIdx.x; item < count; item += gridDim.x) {
@@ -31,7 +31,7 @@ static __global__ void attention_backward_rows_kernel(const __grid_constant__ st
 
 static __global__ void attention_backward_columns_kernel(const __grid_constant__ struct attention attention)
 {
-    extern __shared__ float scratch[];
+    extern __shared__ __align__(16) float scratch[];
     struct team team = block_team(NULL);
     int64_t count = column_tile_count(&attention);
     for (int64_t item = blockIdx.x; item < count; item += gridDim.x) {
@@ -46,15 +46,13 @@ static const char *attention_run(attention_kernel_function *kernel, const struct
                                  size_t shared_bytes, cudaStream_t stream)
 {
     cudaError_t error =
-        cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES_MAXIMUM);
+        cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes);
     if (error != cudaSuccess) {
         return cudaGetErrorString(error);
     }
-    kernel<<<grid_blocks(items, 1), LANES, shared_bytes, stream>>>(*attention);
+    kernel<<<grid_blocks(items, 1), attention_lanes(attention), shared_bytes, stream>>>(*attention);
     return launch_result();
 }
-
-static const char head_too_wide[] = "a head of attention is too wide for the shared memory of a block";
 
 const char *launch_attention(const struct operation_call *call, cudaStream_t stream)
 {
@@ -67,9 +65,9 @@ const char *launch_attention(const struct operation_call *call, cudaStream_t str
     if (attention_fits_decode(&attention)) {
         return attention_decode(&attention, stream);
     }
-    size_t shared_bytes = attention_tiles_choose(&attention, false);
+    size_t shared_bytes = attention_tiles_choose(&attention, TILES_FORWARD, device_shared_bytes());
     if (shared_bytes == 0) {
-        return head_too_wide;
+        return attention_head_too_wide;
     }
     return attention_run(attention_kernel, &attention, row_tile_count(&attention), shared_bytes, stream);
 }
@@ -81,9 +79,9 @@ const char *launch_attention_backward(const struct operation_call *call, cudaStr
     if (attention_fits_core(&attention, true)) {
         return attention_core_backward(&attention, stream);
     }
-    size_t shared_bytes = attention_tiles_choose(&attention, true);
+    size_t shared_bytes = attention_tiles_choose(&attention, TILES_BACKWARD, device_shared_bytes());
     if (shared_bytes == 0) {
-        return head_too_wide;
+        return attention_head_too_wide;
     }
     const char *wrong =
         attention_run(attention_backward_rows_kernel, &attention, row_tile_count(&attention), shared_bytes, stream);

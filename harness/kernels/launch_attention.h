@@ -8,6 +8,7 @@
 
 #include "harness/kernels/body_attention.h"
 #include "harness/kernels/launch_grid.h"
+#include "harness/kernels/plan_attention.h"
 
 /* Whether tensors and device let the call run on tensor cores: q, k, v, out and the gradients all float16 or all
  * bfloat16; D a multiple of 8, at most 256; every row on a boundary of 16 bytes; code for sm_80 or later runs. */
@@ -20,6 +21,20 @@ const char *attention_core_backward(struct attention *attention, cudaStream_t st
 /* Whether each head has one query and k and v can be read 16 bytes at a time: D a multiple of 8, at most 256. */
 bool attention_fits_decode(const struct attention *attention);
 const char *attention_decode(struct attention *attention, cudaStream_t stream);
+
+static const char attention_head_too_wide[] = "a head of attention is too wide for the shared memory of a block";
+
+/* What the current device grants a block that asks for it; what all of them do if it does not tell. */
+static inline int device_shared_bytes(void)
+{
+    int device = 0, bytes = 0;
+    if (cudaGetDevice(&device) != cudaSuccess ||
+        cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return SHARED_BYTES_MINIMUM;
+    }
+    return bytes;
+}
 
 /* +infinity if lse is longer than the rows, whether or not there are any. */
 BODY void lse_pad(const struct attention *attention)

@@ -1,6 +1,8 @@
-/* Launches of learned biases of attention: a thread for each bucket, and for each score whose bias has a gradient. */
+/* Launches of learned biases of attention: a thread for each bucket; a block of lanes for each block of rows of a head
+ * whose scores have a bias with a gradient. */
 #include "harness/kernels/body_attention_bias.h"
-#include "harness/kernels/launch_grid.h"
+#include "harness/kernels/launch_attention.h"
+#include "harness/kernels/plan_attention.h"
 
 static __global__ void position_buckets_kernel(const __grid_constant__ struct bucket_shape shape, int64_t *out)
 {
@@ -20,15 +22,11 @@ const char *launch_position_buckets(const struct operation_call *call, cudaStrea
 static __global__ void bias_gradient_kernel(const __grid_constant__ struct attention attention,
                                             const __grid_constant__ struct tensor out)
 {
-    struct random_key key = random_key_of(attention.seed);
-    int64_t count = attention.batches * attention.heads * attention.rows * attention.columns;
-    for (int64_t k = thread_first(); k < count; k += thread_step()) {
-        int64_t row = k / attention.columns, head = row / attention.rows;
-        struct attention_place place = {head / attention.heads, head % attention.heads, row % attention.rows,
-                                        k % attention.columns};
-        int64_t at = place.batch * out.stride[0] + place.head * out.stride[1] + place.row * out.stride[2] +
-                     place.column * out.stride[3];
-        tensor_set(&out, at, bias_gradient(&attention, place, key, bias_delta(&attention, place)));
+    extern __shared__ __align__(16) float scratch[];
+    struct team team = block_team(NULL);
+    int64_t count = row_tile_count(&attention);
+    for (int64_t item = blockIdx.x; item < count; item += gridDim.x) {
+        attention_bias_rows(team, &attention, row_tile_place(&attention, item), &out, scratch);
     }
 }
 
@@ -36,7 +34,17 @@ const char *launch_attention_bias_gradient(const struct operation_call *call, cu
 {
     struct attention attention;
     attention_read(&attention, call);
-    int64_t count = attention.batches * attention.heads * attention.rows * attention.columns;
-    bias_gradient_kernel<<<grid_blocks(count, LANES), LANES, 0, stream>>>(attention, call->tensors[call->input_count]);
+    int maximum = device_shared_bytes();
+    size_t bytes = attention_tiles_choose(&attention, TILES_BIAS, maximum);
+    if (bytes == 0) {
+        return attention_head_too_wide;
+    }
+    cudaError_t error = cudaFuncSetAttribute((const void *)bias_gradient_kernel,
+                                             cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    if (error != cudaSuccess) {
+        return cudaGetErrorString(error);
+    }
+    bias_gradient_kernel<<<grid_blocks(row_tile_count(&attention), 1), attention_lanes(&attention), bytes, stream>>>(
+        attention, call->tensors[call->input_count]);
     return launch_result();
 }

@@ -6,26 +6,47 @@
 #include "harness/kernels/plan_grid.h"
 
 /* Shared memory that every architecture from sm_75 on grants a block that asks for it. */
-enum { SHARED_BYTES_MAXIMUM = 64 * 1024, TILE_MAXIMUM = 32, TILE_MINIMUM = 2, CUDA_TILE_STEP = 2 };
+enum { SHARED_BYTES_MINIMUM = 64 * 1024, CUDA_TILE_STEP = 4, TILE_LANES_MINIMUM = 64 };
 
-/* Chooses the largest tiles that fit; returns the bytes of shared memory, 0 if a head is too wide for any. */
-static inline size_t attention_tiles_choose(struct attention *attention, bool backward)
+enum tiles_of_kind { TILES_FORWARD, TILES_BACKWARD, TILES_BIAS };
+
+static inline int64_t tiles_floats(enum tiles_of_kind kind, int64_t rows, int64_t columns, int64_t width, bool masked)
 {
-    bool masked = attention->mask.data != NULL;
+    return kind == TILES_FORWARD    ? forward_floats((int)rows, (int)columns, (int)width, masked)
+           : kind == TILES_BACKWARD ? backward_floats((int)rows, (int)columns, (int)width, masked)
+                                    : 2 * (rows + columns) * width + 3 * rows * columns + 2 * rows;
+}
+
+/* Chooses the largest tiles that fit into so many bytes; returns the bytes of shared memory, 0 if a head is too wide
+ * for any. Each factor is read once for each tile of the other side; beyond 64 lines nothing else gains. */
+static inline size_t attention_tiles_choose(struct attention *attention, enum tiles_of_kind kind, int shared_bytes)
+{
+    static const struct {
+        int rows, columns;
+    } sizes[] = {{64, 64}, {64, 32}, {32, 32}, {32, 16}, {16, 16}, {8, 8}, {4, 4}, {2, 2}};
     int64_t widest = attention->width > attention->value_width ? attention->width : attention->value_width;
-    if (widest > SHARED_BYTES_MAXIMUM) {
+    if (widest > shared_bytes) {
         return 0;
     }
     attention->tile_width = (int)((widest + CUDA_TILE_STEP - 1) / CUDA_TILE_STEP) * CUDA_TILE_STEP;
-    for (int size = TILE_MAXIMUM; size >= TILE_MINIMUM; size /= 2) {
-        int64_t floats = backward ? backward_floats(size, size, attention->tile_width, masked)
-                                  : forward_floats(size, size, attention->tile_width, masked);
-        if (floats * (int64_t)sizeof(float) <= SHARED_BYTES_MAXIMUM) {
-            attention->tile_rows = attention->tile_columns = size;
-            return (size_t)floats * sizeof(float);
+    for (int k = 0; k < (int)(sizeof sizes / sizeof sizes[0]); k++) {
+        int64_t bytes =
+            tiles_floats(kind, sizes[k].rows, sizes[k].columns, attention->tile_width, attention->mask.data != NULL) *
+            (int64_t)sizeof(float);
+        if (bytes <= shared_bytes) {
+            attention->tile_rows = sizes[k].rows;
+            attention->tile_columns = sizes[k].columns;
+            return (size_t)bytes;
         }
     }
     return 0;
+}
+
+/* Lanes of a block: one for each square of scores. */
+static inline int attention_lanes(const struct attention *attention)
+{
+    int squares = attention->tile_rows * attention->tile_columns / (CUDA_TILE_STEP * CUDA_TILE_STEP);
+    return squares > TILE_LANES_MINIMUM ? squares : TILE_LANES_MINIMUM;
 }
 
 /* The forms on tensor cores, by the width of the tiles: strips of 16 rows of a warp, and lines of a moving tile. */
@@ -68,22 +89,34 @@ static inline void attention_needs(const struct operation_call *call, const stru
     traffic->needed_operations = 2 * products * heads * scores * (double)attention->width;
 }
 
-/* tile_load of a tile of `lines` by `length`, whose neighbours in memory are `stride` bytes apart and lie along a line:
- * a request takes as much of a line as a warp has lanes. */
-static inline double tile_bytes(double lines, int64_t length, int64_t stride, int64_t bytes)
+/* tile_load of a tile whose lines lie side by side in memory; tile_load_turned of one whose columns do: two packets of
+ * one of them are what a lane and its neighbour take, at least a sector. */
+static inline double lines_bytes(int64_t lines, int64_t length, int64_t bytes)
 {
-    int64_t along = length < WARP_LANES ? length : WARP_LANES;
-    return lines * (double)length / (double)along * request_bytes((double)along, stride, bytes);
+    return (double)(lines * length * bytes);
 }
 
-/* tile_multiply_add: out of rows by columns, `depth` products each. Of the four loads of a lane two are of a row and
- * its neighbour two lines down, in one bank where a line is a multiple of 32 floats and the factor is not
- * transposed. */
+static inline double turned_bytes(int64_t lines, int64_t length, int64_t bytes)
+{
+    return (double)(lines * length) / (2 * CUDA_TILE_STEP) *
+           request_bytes(2, CUDA_TILE_STEP * bytes, CUDA_TILE_STEP * bytes);
+}
+
+/* tile_multiply_add: out of rows by columns, `depth` products each. A lane takes a square of them, and 16 bytes of each
+ * factor for a row or column of the square. */
 static inline void products_add(struct launch_traffic *launch, double times, double rows, double columns, double depth)
 {
-    double items = rows / 2 * columns / 2;
-    launch->shared_bytes += times * items * depth * 4 * 2 * sizeof(float);
-    launch->instructions += times * items * depth * 8;
+    double squares = rows * columns / (CUDA_TILE_STEP * CUDA_TILE_STEP);
+    launch->shared_bytes += times * squares * depth * 2 * CUDA_TILE_STEP * sizeof(float);
+    launch->instructions += times * squares * depth * (CUDA_TILE_STEP * CUDA_TILE_STEP + 2);
+}
+
+/* What is done with scores between products: read and written twice, a few instructions each, by lanes of which so many
+ * ask for one bank. */
+static inline void scores_add(struct launch_traffic *launch, double scores, double instructions, double conflicts)
+{
+    launch->instructions += scores * instructions;
+    launch->shared_bytes += scores * 4 * sizeof(float) * conflicts;
 }
 
 /* attention_kernel. */
@@ -93,26 +126,23 @@ static inline void attention_tiles_traffic(const struct attention *attention, st
     int64_t r = attention->tile_rows, c = attention->tile_columns, w = attention->tile_width;
     double heads = (double)(attention->batches * attention->heads), items = heads * tiles_of(attention->rows, r);
     double pairs = heads * attention_pairs(attention, r, c);
-    int64_t q = dtype_bytes(attention->q.dtype), k = dtype_bytes(attention->k.dtype);
+    int64_t q = dtype_bytes(attention->q.dtype), lanes = attention_lanes(attention);
     launch->blocks = grid_blocks((int64_t)items, 1);
-    launch->lanes = LANES;
-    launch->read_bytes =
-        items * tile_bytes((double)w, r, attention->q.stride[2] * q, q) + pairs * 2 * tile_bytes((double)c, w, k, k);
+    launch->lanes = (double)lanes;
+    launch->read_bytes = items * turned_bytes(w, r, q) + pairs * 2 * lines_bytes(c, w, q);
     if (attention->mask.data != NULL) {
-        int64_t mask = dtype_bytes(attention->mask.dtype);
-        launch->read_bytes += pairs * tile_bytes((double)c, r, attention->mask.stride[2] * mask, mask);
+        launch->read_bytes += pairs * turned_bytes(c, r, dtype_bytes(attention->mask.dtype));
     }
-    launch->written_bytes = items * tile_bytes((double)r, w, q, q) + items * (double)r * sizeof(float);
-    launch->again_bytes =
-        2.0 * (double)(attention->columns * w * k) * (double)attention->batches * (double)attention->groups;
+    launch->written_bytes = items * (lines_bytes(r, w, q) + (double)r * sizeof(float));
+    launch->again_bytes = 2.0 * (double)(attention->columns * w * q * attention->batches * attention->groups);
     products_add(launch, pairs, (double)c, (double)r, (double)w);
     products_add(launch, pairs, (double)r, (double)w, (double)c);
-    launch->instructions += pairs * (double)(r * c) * 40;
-    launch->rounds = pairs / launch->blocks * (double)(2 * c * w / LANES);
+    scores_add(launch, pairs * (double)(r * c), 40, lanes > r ? (double)lanes / (double)r : 1);
+    launch->rounds = pairs / launch->blocks * (double)(2 * c * w / CUDA_TILE_STEP / lanes);
 }
 
-/* A sweep of the backward pass, for grad q (rows still) or grad k and grad v. backward_rows is one lane for each
- * row. */
+/* A sweep of the backward pass, for grad q (rows still) or grad k and grad v. delta is computed for every pair of tiles
+ * in the latter. */
 static inline void attention_sweep_traffic(const struct attention *attention, bool rows_still, struct traffic *traffic)
 {
     struct launch_traffic *launch =
@@ -124,23 +154,21 @@ static inline void attention_sweep_traffic(const struct attention *attention, bo
     double pairs = heads * attention_pairs(attention, r, c);
     double items = rows_still ? heads * tiles_of(attention->rows, r)
                               : (double)(attention->batches * attention->groups) * tiles_of(attention->columns, c);
-    double deltas = rows_still ? items : pairs; /* how often delta is computed of a tile of rows */
+    double deltas = rows_still ? items : pairs;
     launch->blocks = grid_blocks((int64_t)items, 1);
-    launch->lanes = LANES;
-    launch->read_bytes = items * 2 * tile_bytes((double)w, still, attention->q.stride[2] * q, q) +
-                         pairs * 2 * tile_bytes((double)moving, w, q, q) +
-                         deltas * 2 * tile_bytes((double)w, r, attention->q.stride[2] * q, q) +
-                         deltas * (double)r * sizeof(float);
+    launch->lanes = attention_lanes(attention);
+    launch->read_bytes = items * 2 * turned_bytes(w, still, q) + pairs * 2 * lines_bytes(moving, w, q) +
+                         deltas * (2 * lines_bytes(r, w, q) + (double)r * sizeof(float));
     if (attention->mask.data != NULL) {
-        launch->read_bytes += pairs * (rows_still ? tile_bytes((double)c, r, attention->mask.stride[2] * mask, mask)
-                                                  : tile_bytes((double)r, c, mask, mask));
+        launch->read_bytes += pairs * (rows_still ? turned_bytes(c, r, mask) : lines_bytes(r, c, mask));
     }
-    launch->written_bytes = items * (rows_still ? 1 : 2) * tile_bytes((double)still, w, q, q);
+    launch->written_bytes = items * (rows_still ? 1 : 2) * lines_bytes(still, w, q);
     launch->again_bytes = 4.0 * (double)(attention->columns * w * q) * heads;
     products_add(launch, pairs * 2, (double)moving, (double)still, (double)w);
     products_add(launch, pairs * (rows_still ? 1 : 2), (double)still, (double)w, (double)moving);
-    launch->instructions += pairs * (double)(r * c) * 50;
-    launch->rounds = pairs / launch->blocks * (double)(2 * moving * w / LANES) + deltas / launch->blocks * (double)w;
+    scores_add(launch, pairs * (double)(r * c), 50, 1);
+    launch->rounds = pairs / launch->blocks * (double)(2 * moving * w / CUDA_TILE_STEP) / launch->lanes +
+                     deltas / launch->blocks * (double)(r * w / WARP_LANES) / (launch->lanes / WARP_LANES);
 }
 
 /* core_forward_kernel: k and v once for each tile of rows, 16 bytes a lane. */
@@ -210,8 +238,9 @@ static inline void attention_decode_traffic(const struct attention *attention, b
     }
 }
 
-/* cores: whether the device has them for 16 bits (sm_80 on). */
-static inline void attention_traffic(const struct operation_call *call, bool cores, struct traffic *traffic)
+/* cores: whether the device has them for 16 bits (sm_80 on). shared_bytes: what it grants a block. */
+static inline void attention_traffic(const struct operation_call *call, bool cores, int shared_bytes,
+                                     struct traffic *traffic)
 {
     struct attention attention;
     attention_read(&attention, call);
@@ -223,13 +252,14 @@ static inline void attention_traffic(const struct operation_call *call, bool cor
     } else if (traffic->on_cores) {
         attention_core_traffic(&attention, traffic);
     } else {
-        attention_tiles_choose(&attention, false);
+        attention_tiles_choose(&attention, TILES_FORWARD, shared_bytes);
         attention_tiles_traffic(&attention, traffic);
     }
     traffic->launches[0].touched_bytes = traffic->needed_bytes;
 }
 
-static inline void attention_backward_traffic(const struct operation_call *call, bool cores, struct traffic *traffic)
+static inline void attention_backward_traffic(const struct operation_call *call, bool cores, int shared_bytes,
+                                              struct traffic *traffic)
 {
     struct attention attention;
     attention_read(&attention, call);
@@ -244,7 +274,7 @@ static inline void attention_backward_traffic(const struct operation_call *call,
         attention_core_sweep_traffic(&attention, false, traffic);
         attention_core_sweep_traffic(&attention, true, traffic);
     } else {
-        attention_tiles_choose(&attention, true);
+        attention_tiles_choose(&attention, TILES_BACKWARD, shared_bytes);
         attention_sweep_traffic(&attention, true, traffic);
         attention_sweep_traffic(&attention, false, traffic);
     }
@@ -253,32 +283,28 @@ static inline void attention_backward_traffic(const struct operation_call *call,
     }
 }
 
-/* bias_gradient_kernel: a lane for each score; its two products read q and grad as its neighbours do, and k and v each
- * from a line of its own. delta is computed for each score anew. */
-static inline void attention_bias_traffic(const struct operation_call *call, struct traffic *traffic)
+/* bias_gradient_kernel: a block has the rows, and k and v pass by. */
+static inline void attention_bias_traffic(const struct operation_call *call, int shared_bytes, struct traffic *traffic)
 {
     struct attention attention;
     attention_read(&attention, call);
     attention_needs(call, &attention, 2, traffic);
+    attention_tiles_choose(&attention, TILES_BIAS, shared_bytes);
     struct launch_traffic *launch = traffic_add(traffic, "bias_gradient_kernel");
-    double scores = (double)(attention.batches * attention.heads * attention.rows * attention.columns);
-    double seen = (double)(attention.batches * attention.heads) * attention_pairs(&attention, 1, 1);
-    int64_t k = dtype_bytes(attention.k.dtype), v = dtype_bytes(attention.v.dtype);
-    int64_t mask = dtype_bytes(attention.mask.dtype);
-    double along = (double)(attention.width * SECTOR_BYTES) +
-                   (double)attention.width * request_bytes(WARP_LANES, attention.k.stride[2] * k, k) +
-                   (double)(attention.value_width * SECTOR_BYTES) +
-                   (double)attention.value_width * request_bytes(WARP_LANES, attention.v.stride[2] * v, v);
-    launch->blocks = grid_blocks((int64_t)scores, LANES);
-    launch->lanes = LANES;
-    launch->read_bytes =
-        scores / WARP_LANES * (double)(2 * attention.value_width * SECTOR_BYTES) +
-        seen / WARP_LANES * (along + request_bytes(WARP_LANES, attention.mask.stride[3] * mask, mask) + SECTOR_BYTES);
+    int64_t r = attention.tile_rows, c = attention.tile_columns, w = attention.tile_width;
+    int64_t q = dtype_bytes(attention.q.dtype);
+    double heads = (double)(attention.batches * attention.heads), items = heads * tiles_of(attention.rows, r);
+    double pairs = heads * attention_pairs(&attention, r, c);
+    launch->blocks = grid_blocks((int64_t)items, 1);
+    launch->lanes = attention_lanes(&attention);
+    launch->read_bytes = items * (4 * lines_bytes(r, w, q) + (double)r * sizeof(float)) +
+                         pairs * (2 * turned_bytes(w, c, q) + lines_bytes(r, c, dtype_bytes(attention.mask.dtype)));
     launch->written_bytes = operands_bytes(call, call->input_count, call->tensor_count);
     launch->touched_bytes = traffic->needed_bytes;
-    launch->again_bytes = 2.0 * (double)(attention.columns * attention.width * k);
-    launch->instructions = scores * (double)attention.value_width * 5 + seen * (double)(2 * attention.width) * 5;
-    launch->rounds = scores / (launch->blocks * LANES) * (double)(attention.width + 2 * attention.value_width);
+    launch->again_bytes = 2.0 * (double)(attention.columns * w * q * attention.batches * attention.groups);
+    products_add(launch, pairs * 2, (double)r, (double)c, (double)w);
+    scores_add(launch, pairs * (double)(r * c), 40, 1);
+    launch->rounds = pairs / launch->blocks * (double)(2 * c * w / CUDA_TILE_STEP) / launch->lanes;
 }
 
 #endif

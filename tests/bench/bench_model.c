@@ -25,7 +25,7 @@ static int row_compare(const void *a, const void *b)
 
 static void row_print(const struct model_device *device, const struct model_row *row, double sum)
 {
-    printf("| %s %s | %s | %.2f | %.1f | %.0f | %.1f | %.1f | %.1f | %s |\n", row->model->what,
+    printf("| %s %s | %s | %.2f | %.2f | %.0f | %.1f | %.1f | %.1f | %s |\n", row->model->what,
            dtype_name(row->model->dtype), row->traffic.launches[0].kernel, row->traffic.needed_bytes / 1048576,
            model_moved_bytes(&row->traffic) / row->traffic.needed_bytes,
            100 * model_processors(device, &row->traffic) / device->processors, 1e6 * row->seconds,

@@ -190,13 +190,13 @@ void model_traffic(const struct model_case *model, const struct model_device *de
         select_traffic(&call, traffic);
         break;
     case OPCODE_ATTENTION:
-        attention_traffic(&call, device->has_cores, traffic);
+        attention_traffic(&call, device->has_cores, device->shared_block_bytes, traffic);
         break;
     case OPCODE_ATTENTION_BACKWARD:
-        attention_backward_traffic(&call, device->has_cores, traffic);
+        attention_backward_traffic(&call, device->has_cores, device->shared_block_bytes, traffic);
         break;
     case OPCODE_ATTENTION_BIAS_GRADIENT:
-        attention_bias_traffic(&call, traffic);
+        attention_bias_traffic(&call, device->shared_block_bytes, traffic);
         break;
     case OPCODE_GROUPED_MATMUL:
         grouped_matmul_traffic(&call, traffic);

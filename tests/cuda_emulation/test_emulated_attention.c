@@ -124,7 +124,17 @@ static unsigned char *outputs_of_run(const struct trial *trial, size_t *bytes)
     return trial_outputs_copy(trial, bytes);
 }
 
-/* Rounded probabilities show; where nothing is rounded both devices run the same code. */
+/* Rounded probabilities show in many elements. Where nothing is rounded, both devices run the same code, with tiles that
+ * fit the shared memory of each: sums of another order change the last bit of few. */
+static bool most_agree(const unsigned char *a, const unsigned char *b, size_t bytes)
+{
+    size_t differing = 0;
+    for (size_t k = 0; k < bytes; k++) {
+        differing += a[k] != b[k];
+    }
+    return differing * 50 < bytes;
+}
+
 static void what_fits_goes_to_the_cores(void **state)
 {
     (void)state;
@@ -136,7 +146,7 @@ static void what_fits_goes_to_the_cores(void **state)
         unsigned char *plain = outputs_of_run(&trial, &bytes);
         gpu_use("cuda:1", "emulated sm_90");
         unsigned char *cores = outputs_of_run(&trial, &bytes);
-        if ((memcmp(plain, cores, bytes) != 0) != choices[c].fits) {
+        if (most_agree(plain, cores, bytes) == choices[c].fits) {
             fail_msg("choice %zu goes the other way", c);
         }
         free(plain);

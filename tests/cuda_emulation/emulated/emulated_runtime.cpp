@@ -348,6 +348,28 @@ cudaError_t cudaSetDevice(int device)
     return cudaSuccess;
 }
 
+cudaError_t cudaGetDevice(int *device)
+{
+    for (*device = 0; emulated_visible_board(*device) != board_current(); ++*device) {
+        if (*device >= emulated_visible_count()) {
+            return answer(device_missing());
+        }
+    }
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
+{
+    int board = emulated_visible_board(device);
+    if (board < 0) {
+        return answer(device_missing());
+    }
+    *value = attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? (int)emulated_board_at(board)->shared_bytes_maximum
+             : emulated_board_at(board)->major < 8                ? 40
+                                                                  : 132; /* processors: of a T4, of an H100 */
+    return cudaSuccess;
+}
+
 cudaError_t cudaDeviceSynchronize(void)
 {
     return wait_begin("cudaDeviceSynchronize", board_current());
