@@ -16,16 +16,6 @@ BODY struct ranked ranked_first(void)
     return none;
 }
 
-/* The lowest index of the lanes that take part. Exact up to 2^44: two floats hold 24 bits each. */
-BODY int64_t team_lowest_index(struct team team, bool takes_part, int64_t index)
-{
-    int64_t high = index >> 20;
-    float most = -team_maximum(team, takes_part ? -(float)high : -INFINITY);
-    takes_part = takes_part && (float)high == most;
-    float least = -team_maximum(team, takes_part ? -(float)(index & 0xfffff) : -INFINITY);
-    return ((int64_t)most << 20) + (int64_t)least;
-}
-
 /* An element as it is ranked, and whether it comes after `last` in falling order; of equals the lower index is
  * first. */
 BODY float ranked_value(float value)
@@ -38,21 +28,10 @@ BODY bool ranked_follows(float value, int64_t index, struct ranked last)
     return value < last.value || (value == last.value && index > last.index);
 }
 
-/* The element that follows `last`. There must be one. */
-BODY struct ranked ranked_next(struct team team, struct span a, int64_t columns, struct ranked last)
+/* Whether a comes before b in falling order. */
+BODY bool ranked_better(struct ranked a, struct ranked b)
 {
-    struct ranked best = {-INFINITY, columns};
-    for (int64_t k = team.lane; k < columns; k += team.lanes) {
-        float value = ranked_value(span_get(a, k));
-        if (ranked_follows(value, k, last) && (value > best.value || best.index == columns)) {
-            best.value = value;
-            best.index = k;
-        }
-    }
-    bool found = best.index < columns;
-    float value = team_maximum(team, best.value);
-    struct ranked next = {value, team_lowest_index(team, found && best.value == value, best.index)};
-    return next;
+    return a.value > b.value || (a.value == b.value && a.index < b.index);
 }
 
 /* out[g, n, c] = a[g, ids[g, n, c], c]: how many of each there are, and the steps through ids. */

@@ -41,8 +41,8 @@ static float piece_largest_after(const float *a, int32_t count, float last, int3
     return largest;
 }
 
-/* What ranked_next finds. maxima: of each piece, the largest of what comes after the element before `last`. A piece of
- * which nothing is left counts as -infinity, and the search goes through it to the next. */
+/* The element that follows `last`. maxima: of each piece, the largest of what comes after the element before `last`.
+ * A piece of which nothing is left counts as -infinity, and the search goes through it to the next. */
 static struct ranked row_next(const float *a, int64_t columns, float *maxima, struct ranked last)
 {
     if (last.index >= 0) {

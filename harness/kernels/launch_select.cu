@@ -1,7 +1,8 @@
-/* Launches of selection: a block of lanes for each row of TOP_K and ARGMAX, a thread for each element of the others.
- * A wrong id of GATHER, which nobody here can report, gives zeros. */
+/* Launches of selection: a block of lanes for each row of TOP_K and ARGMAX, which reads it once; a thread for each
+ * element of the others. A wrong id of GATHER, which nobody here can report, gives zeros. */
 #include "harness/kernels/body_select.h"
 #include "harness/kernels/launch_grid.h"
+#include "harness/kernels/launch_packet.h"
 #include "harness/kernels/plan_select.h"
 
 struct select_launch {
@@ -9,25 +10,101 @@ struct select_launch {
     struct select_plan plan;
 };
 
-ROW_KERNEL_FUNCTION top_k_kernel(const __grid_constant__ struct select_launch launch)
+/* The best of what a warp's lanes have, in each of them. */
+BODY struct ranked warp_best(struct ranked own)
 {
-    __shared__ float shared[TEAM_SHARED_FLOATS];
-    struct team team = block_team(shared);
-    int64_t *indices = (int64_t *)launch.indices.data;
-    for (int64_t row = blockIdx.x; row < launch.plan.rows.count; row += gridDim.x) {
-        struct span a = span_at(&launch.a, row * launch.plan.rows.columns);
-        struct ranked last = ranked_first();
-        for (int64_t k = 0; k < launch.plan.picked; k++) {
-            last = ranked_next(team, a, launch.plan.rows.columns, last);
-            if (team.lane == 0) {
-                indices[row * launch.plan.picked + k] = last.index;
+    for (int step = 1; step < 32; step <<= 1) {
+        struct ranked other;
+        other.value = __shfl_xor_sync(0xffffffffu, own.value, step);
+        other.index = __shfl_xor_sync(0xffffffffu, own.index, step);
+        own = ranked_better(other, own) ? other : own;
+    }
+    return own;
+}
+
+/* The best element that follows `last` of the packets `first`, first + step, ... of a row. */
+template <int unit>
+BODY struct ranked packets_best(const struct select_launch &launch, int64_t row, int64_t first, int64_t step,
+                                struct ranked last)
+{
+    int64_t columns = launch.plan.rows.columns;
+    struct ranked best = {-INFINITY, columns};
+    FLOATING_SWITCH(launch.a.dtype, unit, {
+#pragma unroll 4
+        for (int64_t packet = first; packet < columns / unit; packet += step) {
+            float values[unit];
+            packet_load<dtype, unit>(launch.a.data, row * columns + packet * unit, values);
+#pragma unroll
+            for (int n = 0; n < unit; n++) {
+                struct ranked element = {ranked_value(values[n]), packet * unit + n};
+                bool counts = ranked_follows(element.value, element.index, last) && ranked_better(element, best);
+                best = counts ? element : best;
             }
-            if (team.lane == 0 && launch.plan.with_values) {
-                tensor_set(&launch.values, row * launch.plan.picked + k, span_get(a, last.index));
-            }
+        }
+    });
+    return best;
+}
+
+/* What each warp's best element is. */
+struct select_shared {
+    struct ranked best[ROW_LANES_MAXIMUM / 32];
+};
+
+/* The best of all warps, in each lane of them. */
+BODY struct ranked block_best(const struct select_shared *shared, int64_t columns)
+{
+    struct ranked none = {-INFINITY, columns};
+    int lane = (int)threadIdx.x & 31;
+    return warp_best(lane < (int)blockDim.x / 32 ? shared->best[lane] : none);
+}
+
+/* Each lane has packets of its row and keeps the best element of them that was not picked; a warp tells its best. The
+ * row is read once: if an element is picked, only the packets of its lane are looked through again, by all lanes of its
+ * warp. */
+template <int unit>
+BODY void row_select(const struct select_launch &launch, int64_t row, struct select_shared *shared, int64_t *indices)
+{
+    int64_t columns = launch.plan.rows.columns;
+    int lane = (int)threadIdx.x, lanes = (int)blockDim.x;
+    struct ranked own = packets_best<unit>(launch, row, lane, lanes, ranked_first());
+    struct ranked best = warp_best(own);
+    for (int64_t k = 0; k < launch.plan.picked; k++) {
+        if ((lane & 31) == 0) {
+            shared->best[lane >> 5] = best;
+        }
+        __syncthreads();
+        struct ranked picked = block_best(shared, columns);
+        if (lane == 0) {
+            indices[k] = picked.index;
+        }
+        __syncthreads(); /* all have read what the warps told */
+        int owner = (int)(picked.index / unit % lanes);
+        if (owner >> 5 == lane >> 5 && k + 1 < launch.plan.picked) {
+            struct ranked next = warp_best(
+                packets_best<unit>(launch, row, owner + (int64_t)(lane & 31) * lanes, 32 * (int64_t)lanes, picked));
+            own = lane == owner ? next : own;
+            best = warp_best(own);
         }
     }
 }
+
+template <int unit>
+static __global__ void __launch_bounds__(ROW_LANES_MAXIMUM)
+    top_k_kernel(const __grid_constant__ struct select_launch launch)
+{
+    __shared__ struct select_shared shared;
+    for (int64_t row = blockIdx.x; row < launch.plan.rows.count; row += gridDim.x) {
+        int64_t first = row * launch.plan.picked;
+        int64_t *indices = (int64_t *)launch.indices.data + first;
+        row_select<unit>(launch, row, &shared, indices);
+        __syncthreads(); /* the indices are there */
+        for (int64_t k = (int)threadIdx.x; launch.plan.with_values && k < launch.plan.picked; k += (int)blockDim.x) {
+            tensor_set(&launch.values, first + k, tensor_get(&launch.a, row * launch.plan.rows.columns + indices[k]));
+        }
+    }
+}
+
+typedef void select_function(const struct select_launch launch);
 
 const char *launch_top_k(const struct operation_call *call, cudaStream_t stream)
 {
@@ -35,8 +112,11 @@ const char *launch_top_k(const struct operation_call *call, cudaStream_t stream)
     launch.a = call->tensors[0];
     launch.values = call->tensors[1];
     launch.indices = call->tensors[call->tensor_count - 1];
-    launch.plan = select_plan_of(call);
-    top_k_kernel<<<launch.plan.blocks, launch.plan.lanes, 0, stream>>>(launch);
+    const struct tensor *tensors[] = {&call->tensors[0]};
+    int unit = packet_unit(tensors, 1, rows_of(&launch.a).columns);
+    launch.plan = select_plan_of(call, unit);
+    select_function *kernel = UNIT_FORM(top_k_kernel, unit);
+    kernel<<<launch.plan.blocks, launch.plan.lanes, 0, stream>>>(launch);
     return launch_result();
 }
 
