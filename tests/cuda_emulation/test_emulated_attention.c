@@ -124,8 +124,8 @@ static unsigned char *outputs_of_run(const struct trial *trial, size_t *bytes)
     return trial_outputs_copy(trial, bytes);
 }
 
-/* Rounded probabilities show in many elements. Where nothing is rounded, both devices run the same code, with tiles that
- * fit the shared memory of each: sums of another order change the last bit of few. */
+/* Rounded probabilities show in many elements. Where nothing is rounded, both devices run the same code, with tiles
+ * that fit the shared memory of each: sums of another order change the last bit of few. */
 static bool most_agree(const unsigned char *a, const unsigned char *b, size_t bytes)
 {
     size_t differing = 0;
