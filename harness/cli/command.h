@@ -70,6 +70,6 @@ const char *arguments_value(const struct arguments *arguments, const char *name)
 extern const struct command command_hardware, command_gpus, command_models, command_estimate, command_estimators,
     command_plan, command_run, command_report, command_compare, command_calibrate, command_replay, command_fit,
     command_limit, command_batch, command_explain, command_peaks, command_weights, command_place, command_chain,
-    command_offload, command_load, command_synth, command_lock, command_assumptions;
+    command_offload, command_load, command_synth, command_lock, command_assumptions, command_doctor;
 
 #endif

@@ -7,6 +7,7 @@
 #define ASSAY_DEVICE_DEVICE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "harness/base/status.h"
@@ -116,5 +117,13 @@ void device_close(struct device *device); /* NULL is accepted */
  * taken, but its driver is started in this process, so ask in a child. Errors as those of device_open; a device that is
  * named here may still not open. */
 enum status_code device_identify(const char *spec, struct device_identity *identity, struct status *error);
+
+/* Where the plug-in of GPUs is that would be opened; false: nowhere, and *path is the first folder that was looked
+ * into. */
+bool device_plugin_find(char *path, size_t path_bytes);
+
+/* Loads it, and looks whether it was built from the sources of this program; no driver is asked. STATUS_UNAVAILABLE
+ * with the remedy. */
+enum status_code device_plugin_check(struct status *error);
 
 #endif

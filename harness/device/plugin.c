@@ -149,3 +149,19 @@ enum status_code plugin_device_identify(const char *kind, const char *file_name,
     enum status_code code = plugin_load(kind, file_name, &entry, error);
     return code == STATUS_OK ? entry->identify(index, identity, error) : code;
 }
+
+bool plugin_path_find(const char *file_name, char *path, size_t path_bytes)
+{
+    struct plugin_folders folders;
+    char found[2 * PATH_MAX];
+    plugin_folders_list(&folders);
+    bool is_there = plugin_find(&folders, file_name, found) != NULL;
+    snprintf(path, path_bytes, "%s", is_there ? found : folders.path[0]);
+    return is_there;
+}
+
+enum status_code plugin_check(const char *kind, const char *file_name, struct status *error)
+{
+    const struct plugin_entry *entry = NULL;
+    return plugin_load(kind, file_name, &entry, error);
+}

@@ -37,6 +37,12 @@ bool plugin_entry_fits(const struct plugin_entry *entry);
 enum status_code plugin_device_open(const char *kind, const char *file_name, int index, struct device **device,
                                     struct status *error);
 
+/* The file that would be opened; false: there is none, and *path is the first folder that was looked into. */
+bool plugin_path_find(const char *file_name, char *path, size_t path_bytes);
+
+/* Loads it and looks at its entry, which it does not call. STATUS_UNAVAILABLE as above. */
+enum status_code plugin_check(const char *kind, const char *file_name, struct status *error);
+
 /* What device_identify says of device number index. Errors as above. */
 enum status_code plugin_device_identify(const char *kind, const char *file_name, int index,
                                         struct device_identity *identity, struct status *error);

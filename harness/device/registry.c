@@ -68,6 +68,16 @@ static const struct kind_row {
 #undef KIND_ROW
 };
 
+bool device_plugin_find(char *path, size_t path_bytes)
+{
+    return plugin_path_find(cuda_file_name, path, path_bytes);
+}
+
+enum status_code device_plugin_check(struct status *error)
+{
+    return plugin_check("cuda", cuda_file_name, error);
+}
+
 enum status_code device_open(const char *spec, struct device **device, struct status *error)
 {
     struct device_spec parsed;

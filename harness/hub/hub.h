@@ -61,6 +61,10 @@ enum status_code hub_repository_source(struct hub_repository *repository, const 
  * opened. */
 void hub_repository_forget(struct hub_repository *repository);
 
+/* Whether files can be transferred at all: libcurl is there. STATUS_IO with the remedy where it is not. It is loaded
+ * for this, and stays. */
+enum status_code hub_library_check(struct status *error);
+
 /* What has been transferred for this repository. */
 struct hub_traffic hub_repository_traffic(const struct hub_repository *repository);
 

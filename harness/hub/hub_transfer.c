@@ -317,7 +317,24 @@ enum status_code hub_transfer_get(struct hub_transfer *transfer, const struct hu
     return STATUS_OK;
 }
 
+enum status_code hub_library_check(struct status *error)
+{
+    struct curl_library library;
+    return curl_library_open(&library, error);
+}
+
 #else
+
+static enum status_code library_missing(struct status *error)
+{
+    return status_set(error, STATUS_IO,
+                      "this program was built without libcurl; install libcurl4-openssl-dev and build it again");
+}
+
+enum status_code hub_library_check(struct status *error)
+{
+    return library_missing(error);
+}
 
 enum status_code hub_transfer_open(const struct hub_settings *settings, struct hub_transfer **transfer,
                                    struct status *error)
@@ -326,8 +343,7 @@ enum status_code hub_transfer_open(const struct hub_settings *settings, struct h
     if (settings->offline != NULL) {
         return offline_fail(settings, error);
     }
-    return status_set(error, STATUS_IO,
-                      "this program was built without libcurl; install libcurl4-openssl-dev and build it again");
+    return library_missing(error);
 }
 
 void hub_transfer_close(struct hub_transfer *transfer)

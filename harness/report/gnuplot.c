@@ -208,3 +208,26 @@ enum status_code gnuplot_draw(const struct gnuplot_task *task, struct text *imag
     text_release(&script);
     return code;
 }
+
+enum status_code gnuplot_version(char version[GNUPLOT_VERSION_BYTES], struct status *error)
+{
+    static const char *const words[] = {"gnuplot", "--version", NULL};
+    const struct program_request request = {.words = words,
+                                            .timeout_seconds = SECONDS_MAXIMUM,
+                                            .own_group = true,
+                                            .excess_is_dropped = true,
+                                            .output_bytes_maximum = GNUPLOT_VERSION_BYTES};
+    struct program_outcome outcome;
+    program_run(&request, &outcome);
+    enum status_code code = STATUS_OK;
+    if (outcome.end == PROGRAM_NOT_STARTED) {
+        code = spawn_error(outcome.number, error);
+    } else if (outcome.end != PROGRAM_EXITED || outcome.number != 0) {
+        code = status_set(error, STATUS_IO, "gnuplot does not run; try gnuplot --version");
+    } else {
+        snprintf(version, GNUPLOT_VERSION_BYTES, "%s", text_string(&outcome.output));
+        version[strcspn(version, "\n")] = '\0';
+    }
+    text_release(&outcome.output);
+    return code;
+}

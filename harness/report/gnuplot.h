@@ -25,4 +25,9 @@ struct gnuplot_task {
  * with. */
 enum status_code gnuplot_draw(const struct gnuplot_task *task, struct text *image, struct status *error);
 
+/* Its version: "gnuplot 5.4 patchlevel 8". STATUS_UNAVAILABLE: not installed, with the remedy. STATUS_IO: it does not
+ * run. */
+enum { GNUPLOT_VERSION_BYTES = 64 };
+enum status_code gnuplot_version(char version[GNUPLOT_VERSION_BYTES], struct status *error);
+
 #endif
