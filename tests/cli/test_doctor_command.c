@@ -1,4 +1,4 @@
-/* assay doctor where no GPU answers: what nvidia-smi says alone, tools that are missing, narrow pages, and no colour. */
+/* assay doctor where no GPU answers: what nvidia-smi says alone, tools that are missing, narrow pages, no colour. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
