@@ -2,6 +2,8 @@
 # own, since it takes as long as there are cores, and only the first time. Sourced, not run.
 # shellcheck shell=sh disable=SC2034,SC2154
 
+tests_why_not=
+
 # The cores that this process may use: those of its affinity, and not more than its container is given time for.
 cores_here() {
     cores=$(nproc 2>/dev/null || echo 1)
@@ -33,9 +35,8 @@ print(*glob.glob(sysconfig.get_path("purelib") + "/nvidia/*/lib/" + sys.argv[1])
     [ -z "$path" ] || library_folder_add "${path%/*}"
 }
 
-make_plainly() {
-    env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s "$@"
-}
+# A make of its own, whatever make this script was started by.
+make_plainly='env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s'
 
 # The packages without which nothing can be built, and without which no test can; empty if all is there.
 packages_missing() {
@@ -62,7 +63,7 @@ plugin_words() {
     elif [ -n "$prebuilt" ] || [ -z "$gpus_here" ]; then
         echo "there is no CUDA plug-in"
     else # make says what nvcc lacks
-        echo "there is no CUDA plug-in: $(make_plainly info 2>/dev/null | sed -n 's/^CUDA plug-in  *no: //p')"
+        echo "there is no CUDA plug-in: $($make_plainly info 2>/dev/null | sed -n 's/^CUDA plug-in  *no: //p')"
     fi
 }
 
@@ -89,11 +90,20 @@ make_judge() {
     return 99
 }
 
+# At most five minutes, since a network that is not there need not say so.
+packages_install() {
+    rest_ms=$part_end_ms
+    soon_ms=$(($(elapsed_ms) + 300000))
+    [ "$soon_ms" -ge "$part_end_ms" ] || part_end_ms=$soon_ms
+    limited ci/install-deps.sh
+    part_end_ms=$rest_ms
+    : >"$scratch/remark"
+    : >"$scratch/cause"
+}
+
 part_build() {
     built=no
-    if [ -z "$prebuilt" ] && [ -n "$(packages_missing)" ]; then
-        limited ci/install-deps.sh
-    fi
+    [ -n "$prebuilt" ] || [ -z "$(packages_missing)" ] || packages_install
     why_not=$(build_why_not)
     if [ -n "$why_not" ]; then
         build_take "$why_not"
@@ -101,14 +111,25 @@ part_build() {
     fi
     cuda=
     [ -n "$gpus_here" ] || cuda=CUDA=no # else for it, if its driver says what it is
-    limited make_plainly $cuda all
+    limited $make_plainly $cuda all
     make_judge "$?" "the build" || return
     built=yes
-    remark "$(plugin_words)"
-    if [ -n "$(packages_missing)" ]; then
-        remark "$(plugin_words); no tests are built: as root: apt-get install $(packages_missing)"
+    lacking=$(packages_missing)
+    if [ -n "$lacking" ]; then
+        tests_why_not="no tests are built; as root: apt-get install $lacking"
+        remark "$(plugin_words); $tests_why_not"
         return 0
     fi
-    limited make_plainly $cuda tests
-    make_judge "$?" "the build of the tests"
+    tests_why_not="the tests are not built"
+    limited $make_plainly $cuda tests
+    make_judge "$?" "the build of the tests" || return
+    tests_why_not=
+    remark "$(plugin_words)"
+}
+
+# 77 if there are no tests of these sources; those of others may lie there.
+tests_ask() {
+    [ -n "$tests_why_not" ] || return 0
+    remark "$tests_why_not"
+    return 77
 }

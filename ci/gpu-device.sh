@@ -70,13 +70,13 @@ client_hold() {
         unset TMPDIR # or it would be taken for one that was left behind
         exec sleep $((run_seconds_maximum + 60)) <>"$file" 3>&- 8<&- 9<&-
     ) &
-    holder=$!
-    echo "process $holder holds $file open"
+    echo $! >"$scratch/client"
+    echo "process $! holds $file open"
 }
 
 client_release() {
-    [ -z "${holder:-}" ] || kill "$holder" 2>/dev/null
-    holder=
+    [ ! -e "$scratch/client" ] || kill "$(cat "$scratch/client")" 2>/dev/null
+    rm -f "$scratch/client"
 }
 
 # The first text of this name in a file of records.

@@ -195,7 +195,7 @@ part_assumptions() {
 }
 
 part_conformance() {
-    gpu_is_free || return
+    tests_ask && gpu_is_free || return
     program=$build/tests/conformance/test_conformance
     if [ ! -x "$program" ]; then
         remark "$program is not built"
@@ -296,13 +296,14 @@ tests_part() {
 
 # Programs that open a GPU, one after the other, because some of them measure.
 part_tests() {
-    gpu_is_free || return
+    tests_ask && gpu_is_free || return
     tests_part 12 1
 }
 
 # All others, last, since no GPU is needed for what they show: several at once, on half of the cores, because they have
 # threads of their own. Those of the emulated GPU see all of it.
 part_host() {
+    tests_ask || return
     visible_here=${CUDA_VISIBLE_DEVICES-unset}
     cores=$(cores_here)
     unset CUDA_VISIBLE_DEVICES

@@ -55,7 +55,7 @@ remark() {
 # Why a part did not end well, in one word, and in a sentence that the result line has (gpu-verdict.sh); the first call
 # counts.
 cause() {
-    [ -s "$scratch/cause" ] || printf '%s\t%s\n' "$1" "${2:-}" | head -n 1 >"$scratch/cause"
+    [ -s "$scratch/cause" ] || [ -z "$1" ] || printf '%s\t%s\n' "$1" "${2:-}" | head -n 1 >"$scratch/cause"
 }
 
 seconds_left() {
@@ -154,7 +154,7 @@ part_may_begin() {
         cause time
     elif [ "$part" != build ] && [ "$built" = no ]; then
         remark "not begun: nothing is built of these sources"
-        cause missing
+        cause "$(awk -F '\t' '$2 == "build" { print $3 }' "$scratch/codes")"
     else
         return 0
     fi

@@ -83,13 +83,27 @@ int gpu_scene_remove(void **state)
 struct command_result gpu_scene_run(const struct gpu_scene *scene, const char *const *options,
                                     const char *const *environment)
 {
-    const char *words[10 + GPU_SCENE_WORDS_MAXIMUM] = {"ci/gpu.sh", "--out", NULL,       "--build", NULL,
-                                                       "--suites",  NULL,    "--python", NULL};
-    int count = 9;
-    words[2] = gpu_scene_path(scene, "out");
-    words[4] = gpu_scene_path(scene, "build");
-    words[6] = gpu_scene_path(scene, "suites");
-    words[8] = gpu_scene_path(scene, "python");
+    const char *words[12 + GPU_SCENE_WORDS_MAXIMUM] = {NULL};
+    int count = 0;
+    char script[GPU_SCENE_PATH_BYTES + 64] = "ci/gpu.sh";
+    if (scene->script != NULL) {
+        snprintf(script, sizeof script, "%s/%s", scene->folder, scene->script);
+    }
+    for (int i = 0; scene->starter != NULL && i < 3; i++) {
+        words[count++] = (const char *const[]){"sh", "-c", scene->starter}[i];
+    }
+    const char *const own[] = {script,
+                               "--out",
+                               gpu_scene_path(scene, "out"),
+                               "--suites",
+                               gpu_scene_path(scene, "suites"),
+                               "--python",
+                               gpu_scene_path(scene, "python"),
+                               "--build",
+                               gpu_scene_path(scene, "build")};
+    for (int i = 0; i < (scene->script != NULL ? 7 : 9); i++) {
+        words[count++] = own[i];
+    }
     for (; options != NULL && *options != NULL; options++) {
         words[count++] = *options;
     }

@@ -9,6 +9,8 @@ enum { GPU_SCENE_PATH_BYTES = 64, GPU_SCENE_WORDS_MAXIMUM = 12 };
 
 struct gpu_scene {
     char folder[GPU_SCENE_PATH_BYTES];
+    const char *script;  /* below the folder, of a tree with a build folder of its own; NULL: ci/gpu.sh of this one */
+    const char *starter; /* words for sh that run "$0" with "$@"; NULL: none */
 };
 
 /* Setup and teardown of cmocka; *state is a struct gpu_scene. */
