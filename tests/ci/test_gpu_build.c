@@ -1,4 +1,4 @@
-/* The build of ci/gpu.sh on machines that lack something: a tree of links to the sources with a build folder of its own,
+/* The build of ci/gpu.sh on machines that lack something: a tree of links to the sources with its own build folder,
  * and stand-ins for make, the compiler and apt-get. Nothing is built or installed. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* How ci/gpu.sh ends where it could not: a signal amid the GPU's parts, a process that nothing ends, a shell that hangs.
- * There is a verdict each time, of what was measured until then. */
+/* How ci/gpu.sh ends where it could not: a signal amid the parts of the GPU, a process that nothing ends, a shell that
+ * hangs. There is a verdict each time, of what was measured until then. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
