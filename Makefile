@@ -82,20 +82,25 @@ CUDA_WHY_NOT := CUDA=no was given
 endif
 ifeq ($(CUDA_WHY_NOT),)
 PLUGIN     := $(BUILD)/libassay_cuda.so
-CUDA_HOME  := $(abspath $(dir $(realpath $(NVCC)))..)
+CUDA_HOME  := $(abspath $(dir $(or $(realpath $(NVCC)),$(NVCC)))..)
+# conda has the headers of a target in its folder alone.
+CUDA_INCLUDE := $(or $(patsubst %/cublas_v2.h,%,$(firstword $(wildcard $(CUDA_HOME)/include/cublas_v2.h \
+              $(CUDA_HOME)/targets/*-linux/include/cublas_v2.h))),$(CUDA_HOME)/include)
 # Toolkits from 12.0 to 13.x build it, each for those of these that it knows: 12.0 ends at 90, 13 begins at 75.
 CUDA_WISH  := 75 80 86 89 90 100 120
 CUDA_OFFER := $(patsubst compute_%,%,$(shell $(NVCC) --list-gpu-code 2>/dev/null | sed 's/sm_/compute_/'))
 CUDA_ALL   := $(filter $(CUDA_OFFER),$(CUDA_WISH))
 # Without CUDA_ARCHS: code for the GPUs that are here. Code for all of CUDA_WISH if there is no GPU, if nvcc or the
-# driver cannot name one, if the build is for other machines (install), and if CUDA_WISH was given.
-CUDA_HERE  := $(if $(CUDA_ARCHS)$(filter clean help,$(MAKECMDGOALS)),,$(shell ci/gpu-here.sh))
+# driver cannot name one, if the build is for other machines (install), and if CUDA_WISH was given. A GPU that is too
+# old for the plug-in is none.
+CUDA_OLD   := 10 11 12 13 20 21 30 32 35 37 50 52 53 60 61 62 70 72
+CUDA_HERE  := $(if $(CUDA_ARCHS)$(filter clean help,$(MAKECMDGOALS)),,$(filter-out $(CUDA_OLD),$(shell ci/gpu-here.sh)))
 ifeq ($(origin CUDA_ARCHS),undefined)
 CUDA_ELSE  := $(filter-out $(CUDA_OFFER),$(or $(CUDA_HERE),none))
 CUDA_MORE  := $(filter install,$(MAKECMDGOALS))$(CUDA_ELSE)$(filter-out file,$(origin CUDA_WISH))
 CUDA_ARCHS := $(if $(CUDA_MORE),$(CUDA_ALL),$(CUDA_HERE))
 # What was built for more than that serves.
-CUDA_BUILT := $(shell cat $(BUILD)/cuda/architectures 2>/dev/null)
+CUDA_BUILT := $(filter $(CUDA_OFFER),$(shell cat $(BUILD)/cuda/architectures 2>/dev/null))
 CUDA_ARCHS := $(if $(filter-out $(CUDA_BUILT),$(CUDA_ARCHS)),$(CUDA_ARCHS),$(CUDA_BUILT))
 endif
 GENCODE     = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
@@ -107,7 +112,22 @@ endif
 CUDA_RUNS  := $(filter-out run,$(or $(MAKECMDGOALS),all))$(CUDA_HERE)$(filter-out undefined file,$(origin CUDA_ARCHS))
 ifeq ($(CUDA_RUNS)$(CUDA_WHY_NOT),)
 PLUGIN     :=
-CUDA_WHY_NOT := no GPU is visible, and make run builds what it runs; make all builds it
+CUDA_WHY_NOT := no GPU of sm_75 or newer is visible, and make run builds what it runs; make all builds it
+endif
+# An nvcc that cannot build it is no reason to build nothing. It is tried once; another one builds all of it anew.
+TOOLKIT_NOTE := $(BUILD)/cuda/toolkit
+ifneq ($(if $(filter clean help,$(MAKECMDGOALS)),,$(PLUGIN)),)
+TOOLKIT    := $(or $(realpath $(NVCC)),$(NVCC)) \
+              $(shell $(NVCC) --version 2>/dev/null | tail -n 1 | tr -cd 'A-Za-z0-9._/ -')
+ifneq ($(strip $(TOOLKIT)),$(strip $(shell cat $(TOOLKIT_NOTE) 2>/dev/null)))
+CUDA_WHY_NOT := $(shell ci/nvcc-trial.sh '$(NVCC)' '$(CUDA_INCLUDE)' $(CC))
+ifeq ($(CUDA_WHY_NOT),)
+$(shell mkdir -p $(BUILD)/cuda; echo '$(TOOLKIT)' >$(TOOLKIT_NOTE))
+else
+PLUGIN     :=
+$(warning no CUDA plug-in is built: $(CUDA_WHY_NOT))
+endif
+endif
 endif
 PLUGIN_O   := $(CUDA_CU:%.cu=$(BUILD)/cuda/%.cu.o) $(CUDA_C:%.c=$(BUILD)/cuda/%.o)
 
@@ -185,13 +205,16 @@ $(CUDA_NOTE): FORCE
 	@mkdir -p $(@D)
 	@echo '$(strip $(CUDA_ARCHS))' | cmp -s - $@ || echo '$(strip $(CUDA_ARCHS))' >$@
 
-$(BUILD)/cuda/%.cu.o: %.cu $(CUDA_NOTE)
+$(TOOLKIT_NOTE):
+	@echo 'no CUDA plug-in can be built: $(CUDA_WHY_NOT)' >&2; exit 1
+
+$(BUILD)/cuda/%.cu.o: %.cu $(CUDA_NOTE) $(TOOLKIT_NOTE)
 	@mkdir -p $(@D)
 	$(call say,NVCC,$<)$(NVCC) $(NVCC_FLAGS) -c $< -o $@
 
-$(BUILD)/cuda/%.o: %.c
+$(BUILD)/cuda/%.o: %.c $(TOOLKIT_NOTE)
 	@mkdir -p $(@D)
-	$(call say,CC,$<)$(CC) $(C_FLAGS) -fPIC -isystem $(CUDA_HOME)/include -c $< -o $@
+	$(call say,CC,$<)$(CC) $(C_FLAGS) -fPIC -isystem $(CUDA_INCLUDE) -c $< -o $@
 
 $(BUILD)/libassay_cuda.so: $(PLUGIN_O) ci/plugin.map
 	$(call say,LD,$@)$(NVCC) -shared -cudart static -Xlinker --version-script=ci/plugin.map,--as-needed,--no-undefined \

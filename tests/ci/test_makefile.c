@@ -1,5 +1,6 @@
 /* The Makefile's choice of GPUs: with a driver and a compiler of our own it builds for what is here, for all where
- * nothing is, nothing for `make run` then, and anew what was built for others. */
+ * nothing is, nothing for `make run` then, anew what was built for others or by another compiler, and no plug-in with a
+ * compiler that cannot. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,23 +10,49 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/support/command_run.h"
 #include "tests/support/scratch_folder.h"
 
 struct scene {
-    char folder[64];
-    char path[4096], nvcc[128], build[128], object[192];
+    char folder[64], toolkit[96];
+    char path[4096], nvcc[160], build[128], object[192];
 };
 
 /* A compiler that knows a few GPUs, writes what it is asked to write, and says on standard output for which GPUs. */
 static const char nvcc_body[] =
+    "[ \"$1\" != --version ] || { echo 'Cuda compilation tools, release 13.0, V13.0.88'; exit; }\n"
     "[ \"$1\" != --list-gpu-code ] || { printf 'sm_%s\\n' 75 80 86 89 90 100 120; exit; }\n"
     "while [ $# -gt 0 ]; do\n"
     "    case $1 in -o) echo built >\"$2\" ;; -gencode) printf '%s ' \"${2##*code=}\" ;; esac\n"
     "    shift\n"
     "done; echo";
+
+static const char *const headers[] = {"cuda_runtime_api.h", "cublas_v2.h", "cublasLt.h"};
+
+/* The toolkit as it is installed: bin/nvcc, and the headers that the plug-in includes, which are empty. */
+static int toolkit_install(struct scene *scene)
+{
+    char bin[128], path[192];
+    snprintf(scene->toolkit, sizeof scene->toolkit, "%s/toolkit", scene->folder);
+    snprintf(bin, sizeof bin, "%s/bin", scene->toolkit);
+    snprintf(path, sizeof path, "%s/include", scene->toolkit);
+    if (mkdir(scene->toolkit, 0700) != 0 || mkdir(bin, 0700) != 0 || mkdir(path, 0700) != 0) {
+        return 1;
+    }
+    script_write(bin, "nvcc", nvcc_body);
+    snprintf(scene->nvcc, sizeof scene->nvcc, "NVCC=%s/bin/nvcc", scene->toolkit);
+    for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
+        snprintf(path, sizeof path, "%s/include/%s", scene->toolkit, headers[i]);
+        FILE *file = fopen(path, "we");
+        if (file == NULL || fclose(file) != 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
 
 static int scene_make(void **state)
 {
@@ -34,13 +61,11 @@ static int scene_make(void **state)
     if (mkdtemp(scene->folder) == NULL) {
         return 1;
     }
-    script_write(scene->folder, "nvcc", nvcc_body);
     snprintf(scene->path, sizeof scene->path, "PATH=%s:%s", scene->folder, getenv("PATH"));
-    snprintf(scene->nvcc, sizeof scene->nvcc, "NVCC=%s/nvcc", scene->folder);
     snprintf(scene->build, sizeof scene->build, "BUILD=%s/build", scene->folder);
     snprintf(scene->object, sizeof scene->object, "%s/build/cuda/harness/kernels/launch_rows.cu.o", scene->folder);
     *state = scene;
-    return 0;
+    return toolkit_install(scene);
 }
 
 static int scene_remove(void **state)
@@ -146,6 +171,66 @@ static void what_was_built_for_others_is_built_anew(void **state)
     expect(make_run(scene, shown, object), "sm_", false); /* what is here is among them */
 }
 
+static void nvcc_replace(const struct scene *scene, const char *body)
+{
+    char bin[128];
+    snprintf(bin, sizeof bin, "%s/bin", scene->toolkit);
+    script_write(bin, "nvcc", body);
+}
+
+/* Both parts, or one and not the other. */
+static void expect_also(struct text output, const char *part, const char *other, bool other_is_there)
+{
+    struct text copy = {0};
+    text_append(&copy, text_string(&output));
+    expect(output, part, true);
+    expect(copy, other, other_is_there);
+}
+
+/* The same place, another release in it. What the host's compiler made of the toolkit's headers is made anew too. */
+static void what_another_compiler_built_is_built_anew(void **state)
+{
+    const struct scene *scene = *state;
+    char body[1024], plain[192];
+    snprintf(body, sizeof body, "[ \"$1\" != --version ] || { echo release 12.9, V12.9; exit; }\n%s", nvcc_body);
+    snprintf(plain, sizeof plain, "%s/build/cuda/harness/base/size.o", scene->folder);
+    gpu_insert(scene, "9.0");
+    expect(make_run(scene, shown, WORDS(scene->object, plain)), "sm_90 compute_90", true);
+    expect(make_run(scene, shown, WORDS("-n", plain)), "size.c", false);
+    nvcc_replace(scene, body);
+    expect(make_run(scene, shown, WORDS("-n", plain)), "size.c", true);
+    expect(make_run(scene, shown, WORDS(scene->object)), "sm_90 compute_90", true);
+}
+
+static void an_nvcc_that_cannot_build_the_plug_in_leaves_it_out(void **state)
+{
+    const struct scene *scene = *state;
+    char header[192];
+    static const char compiled[] = "launch_rows.cu.o";
+    gpu_insert(scene, "9.0");
+    nvcc_replace(scene, "echo 'release 11.8, V11.8.89'");
+    expect_also(make_run(scene, shown, WORDS("-n", "all", "info")),
+                "is of CUDA 11.8, and the plug-in needs 12.0 or newer", compiled, false);
+    nvcc_replace(scene, "[ \"$1\" = --version ] || { echo 'nvcc fatal: unsupported GNU version!'; exit 1; }");
+    expect_also(make_run(scene, shown, WORDS("-n", "all", "info")),
+                "does not compile a kernel: nvcc fatal: unsupported GNU version", compiled, false);
+    nvcc_replace(scene, nvcc_body);
+    snprintf(header, sizeof header, "%s/include/cublasLt.h", scene->toolkit);
+    assert_int_equal(unlink(header), 0);
+    expect_also(make_run(scene, shown, WORDS("-n", "all", "info")), "has no cublasLt.h in ", compiled, false);
+}
+
+/* An old GPU beside a new one, or alone, is no reason to build for those that are not here. */
+static void a_gpu_that_is_too_old_is_none(void **state)
+{
+    const struct scene *scene = *state;
+    static const char both[] = "CUDA_VISIBLE_DEVICES=0,1";
+    gpu_insert(scene, "9.0\n6.1");
+    expect(make_run(scene, both, WORDS("info")), "for sm_90\n", true);
+    gpu_insert(scene, "6.1");
+    expect(make_run(scene, shown, WORDS("-n", "run")), "launch_rows.cu.o", false);
+}
+
 /* make of the program's revision; git is a program that says what it is told to, and nothing for "". */
 static void revision_expect(const struct scene *scene, const char *described, const char *found, bool is_built)
 {
@@ -226,6 +311,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(it_is_built_for_the_gpu_that_is_here, scene_make, scene_remove),
         cmocka_unit_test_setup_teardown(a_run_without_a_gpu_compiles_no_kernel, scene_make, scene_remove),
         cmocka_unit_test_setup_teardown(what_was_built_for_others_is_built_anew, scene_make, scene_remove),
+        cmocka_unit_test_setup_teardown(what_another_compiler_built_is_built_anew, scene_make, scene_remove),
+        cmocka_unit_test_setup_teardown(an_nvcc_that_cannot_build_the_plug_in_leaves_it_out, scene_make, scene_remove),
+        cmocka_unit_test_setup_teardown(a_gpu_that_is_too_old_is_none, scene_make, scene_remove),
         cmocka_unit_test_setup_teardown(a_commit_compiles_one_file_anew, scene_make, scene_remove),
         cmocka_unit_test_setup_teardown(missing_headers_are_named_before_anything_is_compiled, scene_make,
                                         scene_remove),
