@@ -3,23 +3,33 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "harness/base/library_symbol.h"
 
-/* Distributions do not always tell the loader of the toolkit's own folder. */
-static void *library_load(const char *file_name, char *reason, size_t reason_bytes)
+static void *folder_load(const char *folder, const char *below, const char *file_name)
 {
     char path[PATH_MAX];
+    bool fits = snprintf(path, sizeof path, "%s/%s/%s", folder, below, file_name) < (int)sizeof path;
+    return fits ? dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
+}
+
+/* Distributions do not always tell the loader of the toolkit's own folder, nor conda of its, nor images for WSL2 of
+ * where Windows puts its driver. */
+static void *library_load(const char *file_name, char *reason, size_t reason_bytes)
+{
     void *library = dlopen(file_name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (library != NULL) {
         return library;
     }
     snprintf(reason, reason_bytes, "%s", dlerror());
-    const char *home = secure_getenv("CUDA_HOME");
-    snprintf(path, sizeof path, "%s/lib64/%s", home != NULL && *home != '\0' ? home : "/usr/local/cuda", file_name);
-    return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    const char *wish = secure_getenv("CUDA_HOME");
+    const char *home = wish != NULL && *wish != '\0' ? wish : "/usr/local/cuda";
+    library = folder_load(home, "lib64", file_name);
+    library = library != NULL ? library : folder_load(home, "lib", file_name);
+    return library != NULL ? library : folder_load("/usr/lib/wsl", "lib", file_name);
 }
 
 bool toolkit_symbol_find(void *library, const char *name, void *function_pointer)

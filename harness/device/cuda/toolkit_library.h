@@ -17,9 +17,10 @@ struct toolkit_symbol {
     void *function_pointer; /* the address of a pointer to a function, which is filled */
 };
 
-/* Loads file_name from where the loader finds it, else from the toolkit's folder (CUDA_HOME, /usr/local/cuda), and
- * fills all of symbols. STATUS_UNAVAILABLE, with the reason and the remedy, where the library or one of them is
- * missing; then nothing stays open. */
+/* Loads file_name from where the loader finds it, else from lib64 or lib of the toolkit's folder (CUDA_HOME,
+ * /usr/local/cuda), else from where WSL2 has the driver's libraries (/usr/lib/wsl/lib), and fills all of symbols.
+ * STATUS_UNAVAILABLE, with the reason and the remedy, where the library or one of them is missing; then nothing stays
+ * open. */
 enum status_code toolkit_library_open(const char *file_name, const struct toolkit_symbol *symbols, size_t symbol_count,
                                       void **library, struct status *error);
 
