@@ -151,6 +151,13 @@ WATCHED_O  := $(CUDA_CU:%=$(BUILD)/watched/%.o) $(filter-out %.cu.o,$(EMULATED_O
 # And with kernels that have races.
 PLANTED    := $(BUILD)/tests/cuda_emulation/watched/libplanted.so
 PLANTED_O  := $(patsubst %,$(BUILD)/watched/%.o,$(wildcard tests/cuda_emulation/planted/*.cu))
+# The same kernels with somebody who asks of every access whether it may be, counts it, and interprets PTX.
+CHECKED    := $(BUILD)/tests/cuda_emulation/checked/libassay_cuda.so
+CHECKED_O  := $(patsubst %,$(BUILD)/watched/%.o,$(CUDA_CU) $(wildcard tests/cuda_emulation/checked/*.cu)) \
+              $(filter-out %.cu.o,$(EMULATED_O)) \
+              $(patsubst %,$(BUILD)/emulated/%.o,$(wildcard tests/cuda_emulation/checked/*.cpp))
+CHECKED_WRAP := -Wl,--wrap=kernel_cuda_run,--wrap=cuda_matmul,--wrap=cuda_convolution
+CHECKED_PTX  := $(BUILD)/emulated/tests/cuda_emulation/checked/tensor_core_ptx.h
 TESTS      := $(TEST_C:%.c=$(BUILD)/%)
 
 QUIET := $(or $(V),$(findstring s,$(firstword -$(MAKEFLAGS))))
@@ -233,10 +240,12 @@ $(BUILD)/emulated/%.cu.cpp: %.cu Makefile
 $(BUILD)/emulated/%.cu.o: $(BUILD)/emulated/%.cu.cpp
 	$(call say,CXX,$*.cu)$(CXX) -std=c++17 $(EMULATED_FLAGS) -D__CUDACC__ -include cuda_runtime.h -c $< -o $@
 
+# The sanitizers call functions before each access; no library of theirs is linked. What nvcc loads as a whole is not
+# taken apart.
 $(BUILD)/watched/%.cu.o: $(BUILD)/emulated/%.cu.cpp
 	@mkdir -p $(@D)
-	$(call say,CXX,$*.cu)$(CXX) -std=c++17 $(EMULATED_FLAGS) -fsanitize=thread -D__CUDACC__ -include cuda_runtime.h \
-	    -c $< -o $@
+	$(call say,CXX,$*.cu)$(CXX) -std=c++17 $(EMULATED_FLAGS) -I$(BUILD)/emulated -fsanitize=thread,alignment \
+	    -fno-tree-sra -D__CUDACC__ -include cuda_runtime.h -c $< -o $@
 
 $(BUILD)/emulated/%.cpp.o: %.cpp
 	@mkdir -p $(@D)
@@ -257,6 +266,19 @@ $(WATCHED): $(WATCHED_O) ci/plugin.map
 $(PLANTED): $(PLANTED_O) $(WATCHED_O)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CXX) -shared -Wl,--no-undefined -o $@ $^ -ldl -lm
+
+# asm volatile("text" : "=r"(a) : "r"(b) : "memory") becomes a call that interprets the text.
+$(CHECKED_PTX): harness/kernels/tensor_core.h Makefile
+	@mkdir -p $(@D)
+	@sed -E -e 's/asm( volatile)?\(/ptx_evaluate(/' -e 's/ ?:+ ?"/, "/g' \
+	    -e 's/"([=+]?[a-z])"\(/ptx_of("\1", /g' $< >$@
+
+$(BUILD)/watched/tests/cuda_emulation/checked/ptx_compare.cu.o: $(CHECKED_PTX)
+
+$(CHECKED): $(CHECKED_O) ci/plugin.map
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CXX) -shared -Wl,--version-script=ci/plugin.map,--no-undefined $(CHECKED_WRAP) \
+	    -o $@ $(CHECKED_O) -ldl -lm
 
 # ---- tests: one program a file ----
 HELPERS_ALSO_kernels        := tests/bench/kernel_case.c tests/bench/product_case.c tests/bench/model_case.c \
@@ -286,6 +308,7 @@ CUDA_LIBRARIES_C := $(filter-out %/emulated_constants.c,$(wildcard tests/cuda_li
 $(call object,$(CUDA_LIBRARIES_C)): C_FLAGS += $(if $(CUDA_HEADERS),-DHAS_NVIDIA_HEADERS -isystem $(CUDA_HEADERS), \
     -Itests/cuda_emulation/include)
 $(call object,tests/cuda_libraries/emulated_constants.c): C_FLAGS += -Itests/cuda_emulation/include
+$(filter $(BUILD)/tests/cuda_emulation/test_checked_%,$(TESTS)): | $(CHECKED)
 # Its own allocations fail when it wants them to, and no library's.
 $(BUILD)/tests/base/test_array: LDFLAGS += -Wl,--wrap=realloc,--wrap=calloc
 $(BUILD)/tests/kernels/test_scratch_fault: LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=aligned_alloc
@@ -299,7 +322,7 @@ $(BUILD)/tests/bench/bench: $(call object,$(BENCH_C)) $(LIB)
 tests: $(TESTS) ## build the test programs without running them
 
 -include $(patsubst %.c,$(BUILD)/obj/%.d,$(LIB_C) $(CLI_C) $(TEST_C) $(HELPER_C)) $(PLUGIN_O:.o=.d) \
-    $(sort $(EMULATED_O:.o=.d) $(WATCHED_O:.o=.d) $(PLANTED_O:.o=.d))
+    $(sort $(EMULATED_O:.o=.d) $(WATCHED_O:.o=.d) $(PLANTED_O:.o=.d) $(CHECKED_O:.o=.d))
 
 # ---- fuzz: readers of foreign files under libFuzzer and, if it is installed, AFL++ (tests/fuzz/README.md) ----
 FUZZ_TARGETS := config safetensors gguf yaml json_scan records offload
@@ -355,8 +378,9 @@ conformance: $(PLUGIN) $(CONFORMANCE)
 check: ## check warnings with gcc and clang, cppcheck, format, include direction, circles, lengths
 	@ci/check-all.sh
 
-check-kernels: ## check that no CUDA row kernel keeps registers in memory or splits a packet (needs nvcc)
+check-kernels: ## check that CUDA kernels can be launched everywhere and keep no registers in memory (needs nvcc)
 	@ci/check-kernels.sh; status=$$?; [ $$status -eq 77 ] || exit $$status
+	@ci/check-registers.sh . $(BUILD)/registers; status=$$?; [ $$status -eq 77 ] || exit $$status
 
 info: ## say what was detected, what will be built, and why not
 	@echo "compiler        $(CC): $(shell $(CC) --version 2>/dev/null | head -n 1)"

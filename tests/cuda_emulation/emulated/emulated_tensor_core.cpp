@@ -69,8 +69,8 @@ void copy_make(const copy &begun)
         return;
     }
     touch(begun.shared, begun.bytes, true);
+    touch(begun.from, begun.inside ? begun.bytes : 0, false);
     if (begun.inside) {
-        touch(begun.from, begun.bytes, false);
         memcpy(begun.shared, begun.from, (size_t)begun.bytes);
     } else {
         memset(begun.shared, 0, (size_t)begun.bytes);

@@ -315,6 +315,10 @@ void emulation_atomic(const void *address, size_t bytes)
     if (race_watcher != nullptr) {
         race_watcher->access(address, bytes, EMULATED_ATOMIC, __builtin_return_address(0));
     }
+    if (emulated_watcher != nullptr) {
+        emulated_watcher->touch(address, bytes, false);
+        emulated_watcher->touch(address, bytes, true);
+    }
 }
 
 int emulation_thread(void)

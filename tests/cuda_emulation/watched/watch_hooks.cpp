@@ -72,4 +72,9 @@ void __tsan_func_entry(void *)
 void __tsan_func_exit(void)
 {
 }
+
+/* Of -fsanitize=alignment: whether an address is on its boundary is for tests/cuda_emulation/checked. */
+void __ubsan_handle_type_mismatch_v1(const void *, const void *)
+{
+}
 }
