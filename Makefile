@@ -165,7 +165,7 @@ say = $(if $(V),,@)$(if $(QUIET),,printf '  %-5s %s\n' $(1) $(2);)
 
 # ---- build ----
 .DEFAULT_GOAL := all
-.PHONY: all tests test run bench gpu fuzz conformance check check-kernels help info install clean FORCE
+.PHONY: all tests test run bench gpu fuzz strict conformance check check-kernels help info install clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -299,7 +299,7 @@ $(BUILD)/$(1:%.c=%): $(call object,$(1) $(filter $(dir $(1))% tests/support/% \
 	$$(call say,LD,$$@)$$(CC) $$(OPTIMISE) $$(LDFLAGS) -o $$@ $$^ -lcmocka $$(LDLIBS)
 endef
 $(foreach t,$(TEST_C),$(eval $(call test_program,$(t))))
-$(BUILD)/tests/cuda_emulation/test_emulated_races: | $(WATCHED) $(PLANTED)
+$(addprefix $(BUILD)/tests/cuda_emulation/test_emulated_,races schedules): | $(WATCHED) $(PLANTED)
 # The real libraries are held against NVIDIA's headers where these are here, which needs no compiler for GPUs, else
 # against those of the emulation.
 CUDA_HEADERS := $(wildcard $(or $(CUDA_HOME),/usr/local/cuda)/include/cublasLt.h)
@@ -318,6 +318,13 @@ $(call object,$(BENCH_C)): C_FLAGS += $(OPENMP)
 $(BUILD)/tests/bench/bench: $(call object,$(BENCH_C)) $(LIB)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+# What ci/strict.sh and ci/mutate.sh ask about a plug-in.
+JUDGE   := $(BUILD)/tests/mutants/judge
+$(JUDGE): $(call object,tests/mutants/judge.c $(filter tests/conformance/% tests/kernels/% tests/models/% \
+    tests/support/%,$(HELPER_C))) $(LIB)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
 tests: $(TESTS) ## build the test programs without running them
 
@@ -364,6 +371,10 @@ GPU_OUT ?= results/gpu
 gpu: ## run all that needs a GPU, in eight minutes (SLICE=tests|suites|peers, GPU_OUT=DIR, NEED_GPU=1; docs/GPU.md)
 	@ci/gpu.sh --out "$(GPU_OUT)" --python "$(PYTHON)" $(if $(SLICE),--slice $(SLICE)) $(if $(NEED_GPU),--need-gpu) \
 	    $(GPU_OPTIONS) || { status=$$?; [ $$status -eq 77 ] || exit $$status; }
+
+strict: ## run every operation on an emulated GPU that is stricter than a real one (STRICT_OPTIONS="--seconds 180")
+strict: $(if $(EMULATION_WHY_NOT),,$(JUDGE) $(EMULATED) $(WATCHED) $(CHECKED))
+	$(if $(EMULATION_WHY_NOT),@echo "skip: $(EMULATION_WHY_NOT)",@ci/strict.sh $(STRICT_OPTIONS) $(BUILD))
 
 CONFORMANCE := $(filter %/test_conformance %/test_emulated_conformance,$(TESTS))
 fuzz: ## build the fuzz targets for libFuzzer (clang) and AFL++ (if it is there)
