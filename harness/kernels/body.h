@@ -48,7 +48,9 @@ BODY void team_wait(struct team team)
     __syncthreads();
 }
 
-/* The lanes' values joined, the same bits in every lane. Teams of less than a warp take the steps together. */
+/* The lanes' values joined, the same bits in every lane. Teams of less than a warp take the steps together. Nobody need
+ * wait before the first write: what it overwrites was read before the last wait of the reduction before, and who still
+ * reads that one's result, which lies elsewhere, has done so before the first wait of this one. */
 #define TEAM_REDUCTION(name, neutral, join)                                                                            \
     BODY float name(struct team team, float value)                                                                     \
     {                                                                                                                  \
@@ -61,7 +63,6 @@ BODY void team_wait(struct team team)
         if (team.lanes <= 32) {                                                                                        \
             return value;                                                                                              \
         }                                                                                                              \
-        __syncthreads(); /* whoever still reads the last result has done so */                                         \
         if ((team.lane & 31) == 0) {                                                                                   \
             team.shared[team.lane >> 5] = value;                                                                       \
         }                                                                                                              \
