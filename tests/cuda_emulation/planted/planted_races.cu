@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-enum { THREADS = 64, WARP = 32 };
+enum { THREADS = PLANTED_THREADS };
 
 struct planted {
     int *memory; /* PLANTED_INTS */
@@ -127,6 +127,13 @@ __global__ void last_block_sums(struct planted planted)
     }
 }
 
+/* Who comes when: each thread draws a number. */
+__global__ void turns_taken(struct planted planted)
+{
+    int turn = atomicAdd(planted.memory, 1);
+    planted.memory[1 + blockIdx.x * THREADS + threadIdx.x] = 1 + turn;
+}
+
 static const struct {
     void (*kernel)(struct planted);
     int blocks;
@@ -147,4 +154,13 @@ const char *planted_run(int index, bool right)
     cudaError_t error = cudaGetLastError();
     free(memory);
     return error == cudaSuccess ? "" : cudaGetErrorString(error);
+}
+
+void planted_turns(int *turns)
+{
+    int memory[1 + PLANTED_BLOCKS * THREADS] = {0};
+    emulation_launch(PLANTED_BLOCKS, THREADS).run(turns_taken, (struct planted){memory, true});
+    for (int k = 0; k < PLANTED_BLOCKS * THREADS; k++) {
+        turns[k] = memory[1 + k];
+    }
 }

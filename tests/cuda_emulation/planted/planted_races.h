@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-enum { PLANTED_INTS = 256 };
+enum { PLANTED_INTS = 256, PLANTED_BLOCKS = 8, PLANTED_THREADS = 64 };
 
 #ifdef __cplusplus
 extern "C" {
@@ -13,6 +13,10 @@ extern "C" {
 /* Runs the kernel of that number, in its right form or with the race. Returns the error of the launch, "" without one;
  * NULL: there is no such kernel. */
 const char *planted_run(int index, bool right);
+
+/* Runs a kernel of PLANTED_BLOCKS blocks of PLANTED_THREADS threads. turns: for each thread of each block, when it
+ * came, from 1; 0: its block did not run. */
+void planted_turns(int *turns);
 
 #ifdef __cplusplus
 }
