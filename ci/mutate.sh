@@ -49,11 +49,15 @@ list() {
     for source in $(sources); do awk -f ci/mutants.awk "$source"; done | grep -E "$only" | sort -s -k1,1
 }
 
-# The launches that a .cu file has, as the operations of the table that name them.
+# The operations that go through $1: of a .cu file, as the table names its launches.
 operations_of() {
     case $1 in
     *product_kernels.cu) echo MATMUL CONVOLUTION CONVOLUTION_BACKWARD_INPUT CONVOLUTION_BACKWARD_WEIGHT ;;
-    *launch_attention*) echo ATTENTION ATTENTION_BACKWARD ATTENTION_BIAS_GRADIENT POSITION_BUCKETS ;;
+    *body_attention_bias.h | *launch_attention_bias.cu) echo ATTENTION_BIAS_GRADIENT POSITION_BUCKETS ;;
+    *body_attention*backward.h) echo ATTENTION_BACKWARD ;;
+    *body_attention*.h | *launch_attention_decode.cu) echo ATTENTION ;;
+    *body_tile.h | *launch_attention*) echo ATTENTION ATTENTION_BACKWARD ;;
+    *.h) for unit in $units; do operations_of "$unit"; done | sort -u ;;
     *)
         sed -n 's/^const char \*\(launch_[a-z_0-9]*\)(.*/\1/p' "$1" | while read -r launch; do
             sed -n "s/^ *KERNEL(\([A-Z_0-9]*\),.* $launch).*/\1/p" harness/kernels/operation.h
@@ -117,13 +121,13 @@ mutant_judge() {
         # shellcheck disable=SC2086
         make -s CUDA=no WERROR= $device_tests || return 2
         for program in $device_tests; do
-            timeout 900 "$program" || return 1
+            timeout --foreground 900 "$program" || return 1
         done
         ;;
     *)
-        operations=$(cd "$root" && for unit in $units; do operations_of "$unit"; done | sort -u)
+        operations=$(cd "$root" && operations_of "$1")
         # shellcheck disable=SC2086
-        timeout 900 "$judge" $operations
+        timeout --foreground 900 "$judge" $operations
         ;;
     esac
 }
@@ -131,6 +135,7 @@ mutant_judge() {
 # $1: FILE, $2: LINE, $becomes: the line as it becomes. Leaves a verdict and what was said.
 mutant_try() {
     cd "$copy" || return 1
+    echo "$1" >"$work/present"
     units=$(units_of "$1")
     if ! mutant_build "$1" "$2" >"$work/make.log" 2>&1; then
         verdict="not built"
@@ -147,6 +152,7 @@ mutant_try() {
         [ "$status" -lt 124 ] || said="ended by a signal or by time ($status)"
     fi
     mutant_undo "$1"
+    : >"$work/present"
 }
 
 is_tried() {
@@ -155,6 +161,9 @@ is_tried() {
 
 all_try() {
     [ -e "$copy/build/kept" ] || copy_make || exit 99
+    # Somebody may have ended the last one amid a mutant.
+    present=$(cat "$work/present" 2>/dev/null)
+    [ -z "$present" ] || (cd "$copy" && units=$(units_of "$present") && mutant_undo "$present")
     list >"$work/list.tsv"
     while IFS="$tab" read -r kind file line which text becomes; do
         export becomes
