@@ -44,9 +44,10 @@ sources() {
         harness/device/cuda/cuda_*.c
 }
 
-# KIND FILE LINE WHICH TEXT BECOMES; barriers first.
+# KIND FILE LINE WHICH TEXT BECOMES; bound checks, which are many, last.
 list() {
-    for source in $(sources); do awk -f ci/mutants.awk "$source"; done | grep -E "$only" | sort -s -k1,1
+    for source in $(sources); do awk -f ci/mutants.awk "$source"; done | grep -E "$only" >"$work/all.tsv"
+    for kind in barrier fence wait device fallback bound; do grep "^$kind$tab" "$work/all.tsv"; done
 }
 
 # The operations that go through $1: of a .cu file, as the table names its launches.

@@ -2,7 +2,7 @@
 # The code for GPUs on an emulated GPU that is stricter than a real one: every access is looked at for races, and order,
 # memory and time are such as no kernel may rely on. Prints a table; `make strict` calls it.
 #
-# usage: strict.sh [--seconds N] [--seed N] [--need-all] BUILD_FOLDER
+# usage: strict.sh [--seconds N] [--seed N] [--need-all] BUILD_FOLDER [OPERATION...]    all if none is named
 #   --seconds N   begins nothing after that time. What is tried first changes with the seed, so that many short runs
 #                 try all
 #   --seed N      of the schedules (EMULATED_SEED); drawn and printed if it is not given
@@ -15,16 +15,18 @@ set -u
 seconds=
 seed=
 need_all=
-while [ $# -gt 1 ]; do
+while [ $# -gt 0 ]; do
     case $1 in
     --seconds) seconds=${2:?} && shift ;;
     --seed) seed=${2:?} && shift ;;
     --need-all) need_all=yes ;;
+    [!-]*) break ;;
     *) echo "strict.sh: $1 is not known; see its first lines" >&2 && exit 99 ;;
     esac
     shift
 done
 build=${1:?}
+shift
 
 # The modes, those that find most first. All words at once cost one run; by itself each has what the others hide.
 memory="EMULATED_ARENA=1 EMULATED_ALIGNMENT=256 EMULATED_GRANULES=1"
@@ -42,10 +44,11 @@ words_of() {
 modes="all accesses races schedules memory queue"
 [ -e "$build/tests/cuda_emulation/checked" ] || modes="all races schedules memory queue"
 
-# A try: "begun N" of the first second, MODE and OPERATION. Leaves FOLDER/MODE-OPERATION with the exit status last.
+# A try, MODE-OPERATION: leaves what was said and the exit status, or nothing where there was no time.
 if [ -n "${STRICT_FOLDER:-}" ]; then
-    mode=${1%%-*}
-    operation=${1#*-}
+    try=$build
+    mode=${try%%-*}
+    operation=${try#*-}
     build=$STRICT_BUILD
     seed=$STRICT_SEED
     if [ -n "$STRICT_SECONDS" ] && [ $(($(date +%s) - STRICT_BEGUN)) -ge "$STRICT_SECONDS" ]; then
@@ -53,8 +56,8 @@ if [ -n "${STRICT_FOLDER:-}" ]; then
     fi
     # shellcheck disable=SC2046
     env -u STRICT_FOLDER $(words_of "$mode") timeout 600 "$build/tests/mutants/judge" "$operation" \
-        >"$STRICT_FOLDER/$1.said" 2>&1
-    echo $? >"$STRICT_FOLDER/$1.status"
+        >"$STRICT_FOLDER/$try.said" 2>&1
+    echo $? >"$STRICT_FOLDER/$try.status"
     exit 0
 fi
 
@@ -67,7 +70,8 @@ folder=$(mktemp -d) || exit 99
 trap 'rm -rf "$folder"' EXIT
 trap 'exit 130' INT TERM HUP
 
-operations=$(sed -n 's/^ *\(KERNEL\|PRODUCT\)(\([A-Z][A-Z_0-9]*\),.*/\2/p' harness/kernels/operation.h)
+operations=$*
+[ $# -gt 0 ] || operations=$(sed -n 's/^ *\(KERNEL\|PRODUCT\)(\([A-Z][A-Z_0-9]*\),.*/\2/p' harness/kernels/operation.h)
 tries() {
     for mode in $modes; do
         for operation in $operations; do echo "$mode-$operation"; done |
@@ -79,7 +83,7 @@ STRICT_FOLDER=$folder STRICT_BUILD=$build STRICT_SEED=$seed STRICT_SECONDS=$seco
 export STRICT_FOLDER STRICT_BUILD STRICT_SEED STRICT_SECONDS STRICT_BEGUN
 tries | xargs -n 1 -P "$(nproc)" "$0"
 
-total=$(echo "$operations" | wc -l)
+total=$(echo "$operations" | wc -w)
 tried_of_all=0
 failed_of_all=0
 printf '%-10s %6s %6s %6s  %s\n' mode right wrong "not tried" words
