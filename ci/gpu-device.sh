@@ -22,6 +22,7 @@ gpu_isolate() {
     lock_path=$(lock_path_of "$device") && [ -n "$lock_path" ] || return
     gpu_uuid=${lock_path##*/assay-}
     gpu_uuid=${gpu_uuid%.lock}
+    client_hold
     case $gpu_uuid in GPU-* | MIG-*) ;; *) return ;; esac
     visible_before=${CUDA_VISIBLE_DEVICES-unset}
     export CUDA_VISIBLE_DEVICES="$gpu_uuid"
@@ -110,7 +111,6 @@ part_device() {
     cublas_of_torch_add
     gpu_isolate
     if gpu_lock; then
-        client_hold
         first_case
         code=$?
         # A GPU that the program cannot open (a plug-in of other sources, an old driver) is no reason to skip.

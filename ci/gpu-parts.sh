@@ -189,8 +189,8 @@ part_assumptions() {
     cat "$scratch/assumed"
     run_code "$code" "$scratch/assumptions/records.jsonl"
     code=$?
-    [ -s "$scratch/remark" ] || remark "$(sed -n 's/^assay: assumptions: //p' "$scratch/assumed" | tail -n 1)"
-    [ -s "$scratch/remark" ] || remark "$(grep -c '^holds: ' "$scratch/assumed") of them hold"
+    words=$(sed -n 's/^assay: assumptions: //p' "$scratch/assumed" | tail -n 1)
+    [ -s "$scratch/remark" ] || remark "${words:-$(grep -c '^holds: ' "$scratch/assumed") of them hold}"
     return "$code"
 }
 

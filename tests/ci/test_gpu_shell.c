@@ -89,6 +89,17 @@ static void a_client_keeps_the_gpu_awake(void **state)
     script_gives(script, 0, "");
 }
 
+/* Some 600 seconds of one core, and half as much again. */
+static void the_build_has_as_long_as_the_cores_need(void **state)
+{
+    (void)state;
+    script_gives(". ci/gpu-build.sh; build_seconds_of 1; build_seconds_of 2; build_seconds_of 16", 0,
+                 "1020\n570\n176\n");
+    script_write(folder, "nproc", "echo 64");
+    script_gives("PATH=$1:$PATH; . ci/gpu-build.sh; [ \"$(cores_here)\" -le 64 ] && [ \"$(cores_here)\" -ge 1 ]", 0,
+                 "");
+}
+
 /* Rows of exit code, part, cause, sentence; whether anything was measured, and with which GPU. */
 static void the_worst_comes_first(void **state)
 {
@@ -127,6 +138,7 @@ int main(void)
         cmocka_unit_test(a_wait_has_an_end),
         cmocka_unit_test(what_was_printed_is_not_waited_for),
         cmocka_unit_test(a_client_keeps_the_gpu_awake),
+        cmocka_unit_test(the_build_has_as_long_as_the_cores_need),
         cmocka_unit_test(the_worst_comes_first),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,31 @@ static void a_failure_says_where(void **state)
     script_write(gpu_scene_path(scene, "build/tests/area"), "test_it", failing_test);
     result = run(scene, OPTIONS("--slice", "tests"), "X=");
     gpu_scene_expect(scene, &result, 1, "FAIL on the GPU: tests; on the host alone: host; exit code 1 after");
+}
+
+/* One that says how the assumptions are, instead of asking them, which takes the emulated GPU minutes. */
+static void program_write(const struct gpu_scene *scene, const char *assumed)
+{
+    char program[PATH_MAX], body[PATH_MAX + 512];
+    assert_non_null(realpath(program_path(), program));
+    snprintf(body, sizeof body, "case $1,$2 in assumptions,--device) %s ;; esac; exec '%s' \"$@\"", assumed, program);
+    assert_int_equal(unlink(gpu_scene_path(scene, "build/assay")), 0);
+    script_write(gpu_scene_path(scene, "build"), "assay", body);
+}
+
+static void an_assumption_that_is_wrong_is_a_failure(void **state)
+{
+    const struct gpu_scene *scene = *state;
+    gpu_scene_suite(scene, "assumptions", "  - {model: tiny-bert, mode: load}\n");
+    program_write(scene, "echo 'holds: alone'; echo 'holds: start'; exit 0");
+    struct command_result result = run(scene, OPTIONS("--tier", "host", "--slice", "suites"), "X=");
+    gpu_scene_expect(scene, &result, 0, "pass; exit code 0 after");
+    gpu_scene_says(scene, "timing.tsv", "\tassumptions\tok\t0\t");
+    gpu_scene_says(scene, "timing.tsv", "\t2 of them hold\n");
+    program_write(scene, "echo 'assay: assumptions: exit code 1: FAIL: 1 of 2 is otherwise' >&2; exit 1");
+    result = run(scene, OPTIONS("--tier", "host", "--slice", "suites"), "X=");
+    gpu_scene_expect(scene, &result, 1, "FAIL on the GPU: assumptions; exit code 1 after");
+    gpu_scene_says(scene, "timing.tsv", "\texit code 1: FAIL: 1 of 2 is otherwise\n");
 }
 
 /* The host's programs come last; that they had no time takes nothing from what the GPU has shown. */
@@ -172,6 +198,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SCENE_TEST(a_failure_says_where),
+        SCENE_TEST(an_assumption_that_is_wrong_is_a_failure),
         SCENE_TEST(what_had_no_time_is_no_failure),
         SCENE_TEST(a_failure_before_the_time_is_up_counts),
         SCENE_TEST(a_shared_gpu_judges_nobody),
