@@ -4,8 +4,8 @@
 
 #include "harness/run/measuring.h"
 
-/* Beside segments a process takes memory of a GPU for handles and code once it computes: of 155 cases on an H100 and an
- * H200 none took more than 90,177,536 bytes (results/reference). */
+/* Beside segments a process takes memory of a GPU for handles and code once it computes: no case of results/reference
+ * took more than 90,177,536 bytes of an H100 or an H200. */
 enum { FITTING_BESIDE_BYTES = 128 << 20 };
 
 /* estimates: as prediction_json makes them, for the device that is open, on which nothing was placed yet.

@@ -70,7 +70,7 @@ int make_scene_close(void **state)
     return code;
 }
 
-void gpu_insert(const struct make_scene *scene, const char *capability)
+void make_gpu_insert(const struct make_scene *scene, const char *capability)
 {
     char body[128];
     snprintf(body, sizeof body, "case $1 in -L) echo 'GPU 0: one' ;; *) echo '%s' ;; esac", capability);
@@ -105,7 +105,7 @@ struct text make_run(const struct make_scene *scene, const char *visible, const 
     return result.output;
 }
 
-void expect(struct text output, const char *part, bool is_there)
+void make_expect(struct text output, const char *part, bool is_there)
 {
     if ((strstr(text_string(&output), part) != NULL) != is_there) {
         print_error("%s '%s' in: %s\n", is_there ? "no" : "there is", part, text_string(&output));
@@ -115,7 +115,7 @@ void expect(struct text output, const char *part, bool is_there)
     text_release(&output);
 }
 
-void nvcc_replace(const struct make_scene *scene, const char *body)
+void make_nvcc_replace(const struct make_scene *scene, const char *body)
 {
     char bin[128];
     snprintf(bin, sizeof bin, "%s/bin", scene->toolkit);

@@ -17,12 +17,12 @@ int make_scene_open(void **state);
 int make_scene_close(void **state);
 
 /* A driver whose GPUs are of these compute capabilities, one a line. */
-void gpu_insert(const struct make_scene *scene, const char *capability);
+void make_gpu_insert(const struct make_scene *scene, const char *capability);
 
 /* The body of a compiler that knows a few GPUs, writes what it is asked to write, and says on standard output for which
  * GPUs; and another compiler in its place. */
 extern const char make_scene_nvcc[];
-void nvcc_replace(const struct make_scene *scene, const char *body);
+void make_nvcc_replace(const struct make_scene *scene, const char *body);
 
 /* Runs make as a user does: with none of the settings of the make that runs this test, which exports what it was
  * given. visible: CUDA_VISIBLE_DEVICES=... Fails the running test if make fails. The caller releases the output. */
@@ -34,6 +34,6 @@ struct text make_run(const struct make_scene *scene, const char *visible, const 
 #define GPUS_HIDDEN "CUDA_VISIBLE_DEVICES=-1"
 
 /* Fails the running test if part is not there, or is, and releases output. */
-void expect(struct text output, const char *part, bool is_there);
+void make_expect(struct text output, const char *part, bool is_there);
 
 #endif

@@ -18,27 +18,27 @@ static void it_is_built_for_the_gpu_that_is_here(void **state)
 {
     const struct make_scene *scene = *state;
     static const char all[] = "for sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_120\n";
-    gpu_insert(scene, "9.0");
-    expect(make_run(scene, GPUS_SHOWN, WORDS("info")), "for sm_90\n", true);
-    expect(make_run(scene, GPUS_HIDDEN, WORDS("info")), all, true);
-    expect(make_run(scene, GPUS_SHOWN, WORDS("info", "CUDA_WISH=75 90 120")), "for sm_75 sm_90 sm_120\n", true);
-    expect(make_run(scene, GPUS_SHOWN, WORDS("info", "CUDA_ARCHS=80")), "for sm_80\n", true);
-    gpu_insert(scene, "13.7"); /* newer than the compiler */
-    expect(make_run(scene, GPUS_SHOWN, WORDS("info")), all, true);
-    gpu_insert(scene, "[N/A]"); /* listed by a driver that does not say what it is */
-    expect(make_run(scene, GPUS_SHOWN, WORDS("info")), all, true);
+    make_gpu_insert(scene, "9.0");
+    make_expect(make_run(scene, GPUS_SHOWN, WORDS("info")), "for sm_90\n", true);
+    make_expect(make_run(scene, GPUS_HIDDEN, WORDS("info")), all, true);
+    make_expect(make_run(scene, GPUS_SHOWN, WORDS("info", "CUDA_WISH=75 90 120")), "for sm_75 sm_90 sm_120\n", true);
+    make_expect(make_run(scene, GPUS_SHOWN, WORDS("info", "CUDA_ARCHS=80")), "for sm_80\n", true);
+    make_gpu_insert(scene, "13.7"); /* newer than the compiler */
+    make_expect(make_run(scene, GPUS_SHOWN, WORDS("info")), all, true);
+    make_gpu_insert(scene, "[N/A]"); /* listed by a driver that does not say what it is */
+    make_expect(make_run(scene, GPUS_SHOWN, WORDS("info")), all, true);
 }
 
 static void a_run_without_a_gpu_compiles_no_kernel(void **state)
 {
     const struct make_scene *scene = *state;
     static const char compiled[] = "launch_rows.cu.o";
-    gpu_insert(scene, "9.0");
-    expect(make_run(scene, GPUS_HIDDEN, WORDS("-n", "run")), compiled, false);
-    expect(make_run(scene, GPUS_SHOWN, WORDS("-n", "run")), compiled, true);
-    expect(make_run(scene, GPUS_HIDDEN, WORDS("-n", "all")), compiled, true);
-    expect(make_run(scene, GPUS_HIDDEN, WORDS("-n", "run", "CUDA_ARCHS=90")), compiled, true);
-    expect(make_run(scene, GPUS_SHOWN, WORDS("-n", "install")), "code=sm_75", true);
+    make_gpu_insert(scene, "9.0");
+    make_expect(make_run(scene, GPUS_HIDDEN, WORDS("-n", "run")), compiled, false);
+    make_expect(make_run(scene, GPUS_SHOWN, WORDS("-n", "run")), compiled, true);
+    make_expect(make_run(scene, GPUS_HIDDEN, WORDS("-n", "all")), compiled, true);
+    make_expect(make_run(scene, GPUS_HIDDEN, WORDS("-n", "run", "CUDA_ARCHS=90")), compiled, true);
+    make_expect(make_run(scene, GPUS_SHOWN, WORDS("-n", "install")), "code=sm_75", true);
 }
 
 /* A build folder that was kept while the GPU, or the wish, changed. */
@@ -46,15 +46,15 @@ static void what_was_built_for_others_is_built_anew(void **state)
 {
     const struct make_scene *scene = *state;
     const char *const object[] = {scene->object, NULL};
-    gpu_insert(scene, "9.0");
-    expect(make_run(scene, GPUS_SHOWN, object), "sm_90 compute_90", true);
-    expect(make_run(scene, GPUS_SHOWN, object), "sm_", false);
-    expect(make_run(scene, GPUS_SHOWN, WORDS(scene->object, "CUDA_ARCHS=80")), "sm_80 compute_80", true);
-    expect(make_run(scene, GPUS_SHOWN, object), "sm_90 compute_90", true);
-    gpu_insert(scene, "7.5");
-    expect(make_run(scene, GPUS_SHOWN, object), "sm_75 compute_75", true);
-    expect(make_run(scene, GPUS_SHOWN, WORDS(scene->object, "CUDA_WISH=75 90")), "sm_75 sm_90 compute_90", true);
-    expect(make_run(scene, GPUS_SHOWN, object), "sm_", false); /* what is here is among them */
+    make_gpu_insert(scene, "9.0");
+    make_expect(make_run(scene, GPUS_SHOWN, object), "sm_90 compute_90", true);
+    make_expect(make_run(scene, GPUS_SHOWN, object), "sm_", false);
+    make_expect(make_run(scene, GPUS_SHOWN, WORDS(scene->object, "CUDA_ARCHS=80")), "sm_80 compute_80", true);
+    make_expect(make_run(scene, GPUS_SHOWN, object), "sm_90 compute_90", true);
+    make_gpu_insert(scene, "7.5");
+    make_expect(make_run(scene, GPUS_SHOWN, object), "sm_75 compute_75", true);
+    make_expect(make_run(scene, GPUS_SHOWN, WORDS(scene->object, "CUDA_WISH=75 90")), "sm_75 sm_90 compute_90", true);
+    make_expect(make_run(scene, GPUS_SHOWN, object), "sm_", false); /* what is here is among them */
 }
 
 /* make of the program's revision; git is a program that says what it is told to, and nothing for "". */
@@ -65,8 +65,8 @@ static void revision_expect(const struct make_scene *scene, const char *describe
     snprintf(other, sizeof other, "%s/build/obj/harness/base/size.o", scene->folder);
     snprintf(body, sizeof body, described[0] != '\0' ? "echo '%s'" : "exit 128%s", described);
     script_write(scene->folder, "git", body);
-    expect(make_run(scene, GPUS_HIDDEN, WORDS("-n", object, other)), "program_revision.c", is_built);
-    expect(make_run(scene, GPUS_HIDDEN, WORDS("-n", object, other)), "size.c", false);
+    make_expect(make_run(scene, GPUS_HIDDEN, WORDS("-n", object, other)), "program_revision.c", is_built);
+    make_expect(make_run(scene, GPUS_HIDDEN, WORDS("-n", object, other)), "size.c", false);
     text_release(&(struct text[]){make_run(scene, GPUS_HIDDEN, WORDS(object, other))}[0]);
     snprintf(command, sizeof command, "strings -a %s | grep -qx '%s'", object, found);
     struct command_result result = command_run((const char *const[]){"sh", "-c", command, NULL}, NULL);

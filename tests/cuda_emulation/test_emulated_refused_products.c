@@ -179,6 +179,13 @@ static void a_full_gpu_is_out_of_memory_and_no_error(void **state)
         assert_string_equal(status_of(scene, rows[i].call, "67108864"), is_lost ? "error" : "oom");
         assert_string_equal(status_of(scene, rows[i].call, "4294967296"), rows[i].with_room);
     }
+    assert_int_equal(setenv("EMULATED_DEVICE_BYTES", "67108864", 1), 0);
+    assert_int_equal(setenv("EMULATED_CUBLAS", "full:67108864", 1), 0); /* from the first product on */
+    measure(scene, "cuda:0");
+    assert_string_equal(text_at(case_at(scene, 0), "status"), "oom");
+    assert_non_null(strstr(text_at(case_at(scene, 0), "reason"), "CUBLAS_STATUS_EXECUTION_FAILED"));
+    unsetenv("EMULATED_CUBLAS");
+    unsetenv("EMULATED_DEVICE_BYTES");
 }
 
 int main(void)
