@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tests/cuda_emulation/fault_plan.h"
+#include "tests/cuda_emulation/gpus_need.h"
 #include "tests/support/command_run.h"
 #include "tests/support/scratch_folder.h"
 
@@ -186,5 +187,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_second_gpu_is_asked_by_its_number, scene_open, scene_close),
         cmocka_unit_test_setup_teardown(without_a_gpu_it_is_skipped, scene_open, scene_close),
     };
+    gpus_need_two();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

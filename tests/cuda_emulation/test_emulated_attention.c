@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/cuda_emulation/gpus_need.h"
 #include "tests/kernels/trial_plan.h"
 #include "tests/kernels/trial_site.h"
 
@@ -211,5 +212,6 @@ int main(void)
         cmocka_unit_test(what_fits_goes_to_the_cores),
         cmocka_unit_test(the_order_of_threads_changes_nothing),
     };
+    gpus_need_two();
     return cmocka_run_group_tests(tests, cores_open, gpu_tear_down);
 }

@@ -10,6 +10,7 @@ int conformance_main(int count, char **arguments);
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/cuda_emulation/gpus_need.h"
 #include "tests/support/scratch_folder.h"
 
 enum { PRINTED_BYTES = 1 << 14 };
@@ -84,5 +85,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_gpu_that_is_asked_for_is_opened_and_no_other, folder_make, folder_remove),
         cmocka_unit_test_setup_teardown(a_full_gpu_is_not_passed_over_in_silence, folder_make, folder_remove),
     };
+    gpus_need_two();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "tests/cuda_emulation/fault_plan.h"
+#include "tests/cuda_emulation/gpus_need.h"
 #include "tests/run/command_scene.h"
 
 #define FIRST         "  - {model: tiny-bert, mode: train, seq: 4, for: sm_75}\n"
@@ -179,5 +180,6 @@ int main(void)
         TEST(runs_that_share_go_together_and_say_so),
         TEST(a_run_says_what_its_gpu_is_and_runs_under),
     };
+    gpus_need_two();
     return cmocka_run_group_tests(tests, plugin_choose, NULL);
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "tests/ci/gpu_scene.h"
+#include "tests/cuda_emulation/gpus_need.h"
 
 #define OPTIONS(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define FIRST_UUID   "GPU-00000000-0000-0000-0000-000000000001"
@@ -207,5 +208,6 @@ int main(void)
         SCENE_TEST(the_gpu_is_locked_from_the_first_part_to_the_last),
         SCENE_TEST(only_the_gpu_that_was_asked_for_is_seen),
     };
+    gpus_need_two();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

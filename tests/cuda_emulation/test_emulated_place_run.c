@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "harness/base/json.h"
+#include "tests/cuda_emulation/gpus_need.h"
 #include "tests/support/command_run.h"
 
 /* The emulated plug-in lies beside this program. */
@@ -83,5 +84,6 @@ int main(void)
         cmocka_unit_test(two_gpus_hold_what_was_predicted),
         cmocka_unit_test(a_gpu_with_less_than_its_budget_is_told),
     };
+    gpus_need_two();
     return cmocka_run_group_tests(tests, plugin_choose, NULL);
 }

@@ -13,6 +13,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "tests/cuda_emulation/gpus_need.h"
 #include "tests/run/run_scene.h"
 
 #define TWO_GPUS                                                                                                       \
@@ -170,5 +171,6 @@ int main(void)
         TEST(a_map_without_a_gpu_is_a_case_of_the_host),
         TEST(constants_of_one_gpu_do_not_refuse_another),
     };
+    gpus_need_two();
     return cmocka_run_group_tests(tests, apart, NULL);
 }

@@ -15,6 +15,7 @@
 #include "models/find/catalogue.h"
 #include "models/skeleton/placement.h"
 #include "models/workload/workload_tape.h"
+#include "tests/cuda_emulation/gpus_need.h"
 #include "tests/models/memory_disk.h"
 #include "tests/models/remembering_device.h"
 
@@ -196,5 +197,6 @@ int main(void)
         cmocka_unit_test(each_gpu_tells_of_itself),
     };
     setenv("EMULATED_APART", "1", 1); /* read with the first memory that is taken */
+    gpus_need_two();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,7 @@
 
 #include "harness/base/library_symbol.h"
 #include "harness/device/device.h"
+#include "tests/cuda_emulation/gpus_need.h"
 #include "tests/cuda_emulation/planted/planted_races.h"
 #include "tests/kernels/trial_plan.h"
 
@@ -162,5 +163,6 @@ int main(void)
         cmocka_unit_test(a_race_is_told),
         cmocka_unit_test(a_wait_of_a_warp_that_is_missing_is_told),
     };
+    gpus_need_two();
     return cmocka_run_group_tests(tests, planted_open, NULL);
 }

@@ -12,6 +12,7 @@
 #include "harness/device/device.h"
 #include "harness/kernels/convert.h"
 #include "tests/cuda_emulation/fault_plan.h"
+#include "tests/cuda_emulation/gpus_need.h"
 #include "tests/run/run_scene.h"
 
 enum { ELEMENTS = 4096, WORKSPACE_BYTES = 64 * 1024, INPUTS = 5, MIB = 1024 * 1024 };
@@ -195,5 +196,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_full_gpu_is_out_of_memory_and_no_error, scene_open, scene_close),
         cmocka_unit_test(what_is_refused_is_made_another_way),
     };
+    gpus_need_two();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

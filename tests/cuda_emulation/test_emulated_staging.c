@@ -19,6 +19,7 @@
 #include "harness/replay/placed_replay.h"
 #include "harness/tape/build.h"
 #include "tests/cuda_emulation/fault_plan.h"
+#include "tests/cuda_emulation/gpus_need.h"
 #include "tests/run/run_scene.h"
 #include "tests/support/command_run.h"
 
@@ -226,5 +227,6 @@ int main(void)
         TEST(a_lost_gpu_is_no_refusal),          TEST(copies_between_gpus_go_through_pinned_memory),
         TEST(a_load_stages_in_pinned_memory),    TEST(a_load_where_nothing_is_pinned_ends_well),
     };
+    gpus_need_two();
     return cmocka_run_group_tests(tests, plugin_choose, NULL);
 }

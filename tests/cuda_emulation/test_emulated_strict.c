@@ -15,6 +15,7 @@
 
 #include "harness/device/device.h"
 #include "tests/cuda_emulation/fault_plan.h"
+#include "tests/cuda_emulation/gpus_need.h"
 #include "tests/run/run_scene.h"
 
 enum { NUMBERS = 1000, SEGMENT_BYTES = NUMBERS * 4, GRANULE = 2 << 20 };
@@ -390,5 +391,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(work_is_done_when_it_is_waited_for, scene_open, scene_close),
         cmocka_unit_test_setup_teardown(a_slow_driver_ends_in_the_budget, scene_open, scene_close),
     };
+    gpus_need_two();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

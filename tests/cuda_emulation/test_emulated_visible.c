@@ -22,6 +22,8 @@
 #define FOURTH "GPU-30000000-0000-0000-0000-000000000004"
 #define PART   "MIG-00000000-0000-0000-0000-000000000001"
 
+#define ASKING "--asking"
+
 enum { OTHER_PID = 77 };
 
 /* visible: NULL, not set. seen: the buses of cuda:0, cuda:1 and so on. */
@@ -207,6 +209,17 @@ static void the_gpu_of_nvml_is_the_one_that_cuda_shows(void **state)
     }
 }
 
+/* This program, begun anew where a machine's GPUs have been handed out. */
+static void gpus_of_the_machine_hide_none_of_ours(void **state)
+{
+    (void)state;
+    const char *const words[] = {"/proc/self/exe", ASKING, NULL};
+    const char *const environment[] = {"CUDA_VISIBLE_DEVICES=7", "EMULATED_GPUS=2", NULL};
+    struct command_result result = command_run(words, environment);
+    assert_int_equal(result.exit_code, 0);
+    command_result_release(&result);
+}
+
 static int visible_close(void **state)
 {
     environment_set("EMULATED_GPUS", NULL);
@@ -215,11 +228,15 @@ static int visible_close(void **state)
     return scene_close(state);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc == 2 && strcmp(argv[1], ASKING) == 0) {
+        return seen_is("01");
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_is_visible_is_what_cuda_says, scene_open, visible_close),
         cmocka_unit_test_setup_teardown(an_index_into_a_mixture_may_be_any, scene_open, visible_close),
+        cmocka_unit_test(gpus_of_the_machine_hide_none_of_ours),
         cmocka_unit_test_setup_teardown(the_gpu_of_nvml_is_the_one_that_cuda_shows, scene_open, visible_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
