@@ -241,11 +241,13 @@ $(BUILD)/emulated/%.cu.o: $(BUILD)/emulated/%.cu.cpp
 	$(call say,CXX,$*.cu)$(CXX) -std=c++17 $(EMULATED_FLAGS) -D__CUDACC__ -include cuda_runtime.h -c $< -o $@
 
 # The sanitizers call functions before each access; no library of theirs is linked. What nvcc loads as a whole is not
-# taken apart.
+# taken apart, where the compiler knows how to leave it.
+WATCHED_FLAGS = -fsanitize=thread,alignment \
+                $(shell $(CXX) -fno-tree-sra -fsyntax-only -x c++ /dev/null 2>/dev/null && echo -fno-tree-sra)
 $(BUILD)/watched/%.cu.o: $(BUILD)/emulated/%.cu.cpp
 	@mkdir -p $(@D)
-	$(call say,CXX,$*.cu)$(CXX) -std=c++17 $(EMULATED_FLAGS) -I$(BUILD)/emulated -fsanitize=thread,alignment \
-	    -fno-tree-sra -D__CUDACC__ -include cuda_runtime.h -c $< -o $@
+	$(call say,CXX,$*.cu)$(CXX) -std=c++17 $(EMULATED_FLAGS) -I$(BUILD)/emulated $(WATCHED_FLAGS) \
+	    -D__CUDACC__ -include cuda_runtime.h -c $< -o $@
 
 $(BUILD)/emulated/%.cpp.o: %.cpp
 	@mkdir -p $(@D)

@@ -2,6 +2,7 @@
  * what is touched, and in shared memory whether anything was written there. The first fault is the error of the
  * launch, which ends there. */
 #include <cstdio>
+#include <cstring>
 #include <link.h>
 #include <string>
 #include <vector>
@@ -271,6 +272,20 @@ extern "C" void __ubsan_handle_type_mismatch_v1(const mismatch *found, const voi
         access at = {__builtin_return_address(0), address, (size_t)1 << found->boundary, found->kind == 1};
         fault(at, "off their boundary");
     }
+}
+
+/* By these names clang calls the functions of the library. */
+extern "C" void *__tsan_memcpy(void *to, const void *from, size_t bytes)
+{
+    take({__builtin_return_address(0), from, bytes, false});
+    take({__builtin_return_address(0), to, bytes, true});
+    return memcpy(to, from, bytes);
+}
+
+extern "C" void *__tsan_memset(void *to, int value, size_t bytes)
+{
+    take({__builtin_return_address(0), to, bytes, true});
+    return memset(to, value, bytes);
 }
 
 extern "C" void __tsan_vptr_update(void **, void *)

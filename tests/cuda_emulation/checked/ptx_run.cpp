@@ -346,5 +346,6 @@ void ptx_run(int line, const char *text, const ptx_operand *operands, int count)
     }
     if (!s.wrong.empty()) {
         emulation_fault((std::string(text) + ": " + s.wrong).c_str());
+        emulation_lane_abandon();
     }
 }

@@ -1,6 +1,7 @@
 /* What gcc and clang call before each access of code that was compiled with -fsanitize=thread. Here they find no
  * ThreadSanitizer but those who look on while the emulated kernels run. */
 #include <cstddef>
+#include <cstring>
 
 #include "tests/cuda_emulation/emulated/race_watcher.h"
 #include "tests/cuda_emulation/watched/race.h"
@@ -58,6 +59,20 @@ void __tsan_read_range(void *address, size_t bytes)
 void __tsan_write_range(void *address, size_t bytes)
 {
     access_tell(address, bytes, EMULATED_WRITE, __builtin_return_address(0));
+}
+
+/* By these names clang calls the functions of the library. */
+void *__tsan_memcpy(void *to, const void *from, size_t bytes)
+{
+    access_tell(from, bytes, EMULATED_READ, __builtin_return_address(0));
+    access_tell(to, bytes, EMULATED_WRITE, __builtin_return_address(0));
+    return memcpy(to, from, bytes);
+}
+
+void *__tsan_memset(void *to, int value, size_t bytes)
+{
+    access_tell(to, bytes, EMULATED_WRITE, __builtin_return_address(0));
+    return memset(to, value, bytes);
 }
 
 void __tsan_init(void)
