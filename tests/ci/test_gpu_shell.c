@@ -63,6 +63,16 @@ static void what_was_printed_is_not_waited_for(void **state)
                  "alive\n");
 }
 
+/* A driver that does not answer, and a tool that heeds no signal but the last; a second instead of the twenty. */
+static void a_driver_that_does_not_answer_is_not_waited_for(void **state)
+{
+    (void)state;
+    script_write(folder, "timeout", "shift 3; exec \"$(PATH=/usr/bin:/bin command -v timeout)\" -k 1 1 \"$@\"");
+    script_write(folder, "nvidia-smi", "trap '' TERM; echo \"$*\" >>\"${0%/*}/asked\"; while :; do sleep 1; done");
+    script_gives("PATH=$1:$PATH CUDA_VISIBLE_DEVICES=0 ci/gpu-here.sh >/dev/null; grep -c query-gpu \"$1/asked\"", 0,
+                 "1\n");
+}
+
 #define SOURCED                                                                                                        \
     "device=cuda:0 scratch=$1 out=$1 run_seconds_maximum=60 need_all=no; . ci/gpu-device.sh; . ci/gpu-verdict.sh\n"    \
     "device_files=$1/dev gpu_uuid=GPU-1 PATH=$1:$PATH; mkdir -p \"$1/dev\"\n"
@@ -137,6 +147,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wait_has_an_end),
         cmocka_unit_test(what_was_printed_is_not_waited_for),
+        cmocka_unit_test(a_driver_that_does_not_answer_is_not_waited_for),
         cmocka_unit_test(a_client_keeps_the_gpu_awake),
         cmocka_unit_test(the_build_has_as_long_as_the_cores_need),
         cmocka_unit_test(the_worst_comes_first),
