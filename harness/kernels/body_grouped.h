@@ -44,6 +44,21 @@ BODY int64_t ids_below(const int64_t *ids, int64_t count, int64_t bound)
     return below;
 }
 
+/* The same where they rise. */
+BODY int64_t rising_ids_below(const int64_t *ids, int64_t count, int64_t bound)
+{
+    int64_t low = 0, high = count;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (ids[middle] < bound) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
 /* Writes the ids that equal `group`, and where they were, in their order, behind the `below` smaller ones. */
 BODY void group_collect(const int64_t *ids, int64_t count, int64_t group, int64_t below, int64_t *sorted,
                         int64_t *places)

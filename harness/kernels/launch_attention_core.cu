@@ -3,6 +3,7 @@
 
 #include "harness/kernels/body_attention_core_backward.h"
 #include "harness/kernels/body_attention_core_decode.h"
+#include "harness/kernels/launch_core.h"
 #include "harness/kernels/plan_attention.h"
 
 /* What sm_86, sm_89 and sm_120 grant a block; the others grant more. */
@@ -99,18 +100,6 @@ static bool heads_fit(const struct tensor *tensor, enum dtype dtype)
         fit = fit && (tensor->size[d] < 2 || tensor->stride[d] % 8 == 0);
     }
     return fit;
-}
-
-/* Whether what would run is code for an architecture that has the instructions: a plug-in built for sm_75 alone also
- * runs on a later device. */
-static bool code_has_cores(const void *kernel)
-{
-    struct cudaFuncAttributes attributes;
-    if (cudaFuncGetAttributes(&attributes, kernel) != cudaSuccess) {
-        (void)cudaGetLastError();
-        return false;
-    }
-    return attributes.ptxVersion >= TENSOR_CORE_ARCHITECTURE;
 }
 
 bool attention_fits_core(const struct attention *attention, bool backward)

@@ -1,7 +1,8 @@
-/* Launches of grouped rows: a thread for each group when ids are sorted, for each element of a product. A wrong id of
- * SORT_IDS, GROUP_ENDS, PLACE_IDS or SCATTER, which nobody here can report, is left out. */
+/* Launches of grouped rows; their products are in launch_grouped_matmul.cu. A wrong id of SORT_IDS, GROUP_ENDS,
+ * PLACE_IDS or SCATTER, which nobody here can report, is left out. */
 #include "harness/kernels/body_grouped.h"
 #include "harness/kernels/launch_grid.h"
+#include "harness/kernels/plan_grouped.h"
 
 struct grouped_launch {
     struct tensor tensors[4];
@@ -20,22 +21,125 @@ static struct grouped_launch grouped_launch_of(const struct operation_call *call
     return launch;
 }
 
-static __global__ void sort_ids_kernel(const __grid_constant__ struct grouped_launch launch)
+/* A block sorts SORTED_GROUPS neighbouring groups. Each of its warps has a part of the ids, which it reads twice: to
+ * count them, then, knowing how many the other warps have in front of its own, to write them. A step reads
+ * SORT_STEP ids before it looks at the first. Equal ids keep their order, as parts, steps and lanes follow one
+ * another. */
+enum { SORT_WARPS = SORT_LANES / 32, SORT_READS = 4, SORT_STEP = 32 * SORT_READS };
+
+struct sort_part {
+    int64_t first, end;
+};
+
+BODY struct sort_part sort_part_of(int warp, int64_t count)
 {
+    int64_t steps = (count + SORT_STEP - 1) / SORT_STEP, end = steps * (warp + 1) / SORT_WARPS * SORT_STEP;
+    struct sort_part part = {steps * warp / SORT_WARPS * SORT_STEP, end < count ? end : count};
+    return part;
+}
+
+/* The lane's ids of a step; beyond the part what is no group's. */
+BODY void sort_read(int64_t (&own)[SORT_READS], const int64_t *ids, int64_t step, int64_t end)
+{
+    int lane = (int)threadIdx.x & 31;
+#pragma unroll
+    for (int r = 0; r < SORT_READS; r++) {
+        own[r] = step + r * 32 + lane < end ? ids[step + r * 32 + lane] : INT64_MAX;
+    }
+}
+
+/* How many ids of the warp's part are in each of the block's groups and, last, below the first of them; the same in
+ * every lane. */
+BODY void sort_count(const int64_t *ids, struct sort_part part, int64_t group, int64_t (&counts)[SORTED_GROUPS + 1])
+{
+    for (int64_t step = part.first; step < part.end; step += SORT_STEP) {
+        int64_t own[SORT_READS];
+        sort_read(own, ids, step, part.end);
+#pragma unroll
+        for (int r = 0; r < SORT_READS; r++) {
+            counts[SORTED_GROUPS] += __popc(__ballot_sync(0xffffffffu, own[r] < group));
+#pragma unroll
+            for (int g = 0; g < SORTED_GROUPS; g++) {
+                counts[g] += __popc(__ballot_sync(0xffffffffu, own[r] == group + g));
+            }
+        }
+    }
+}
+
+/* Where the warp's first id of each group goes: behind all smaller ones, and those of the warps before it. */
+BODY void sort_places(const int64_t (*counted)[SORTED_GROUPS + 1], int warp, int64_t (&places)[SORTED_GROUPS])
+{
+    int64_t below = 0;
+#pragma unroll 1
+    for (int other = 0; other < SORT_WARPS; other++) {
+        below += counted[other][SORTED_GROUPS];
+    }
+#pragma unroll
+    for (int g = 0; g < SORTED_GROUPS; g++) {
+        places[g] = below;
+#pragma unroll 1
+        for (int other = 0; other < SORT_WARPS; other++) {
+            places[g] += other < warp ? counted[other][g] : 0;
+            below += counted[other][g];
+        }
+    }
+}
+
+BODY void sort_write(const struct grouped_launch *launch, struct sort_part part, int64_t group,
+                     int64_t (&places)[SORTED_GROUPS])
+{
+    const int64_t *ids = (const int64_t *)launch->tensors[0].data;
+    int64_t *sorted = (int64_t *)launch->tensors[1].data, *from = (int64_t *)launch->tensors[2].data;
+    int lane = (int)threadIdx.x & 31;
+    for (int64_t step = part.first; step < part.end; step += SORT_STEP) {
+        int64_t own[SORT_READS];
+        sort_read(own, ids, step, part.end);
+#pragma unroll
+        for (int k = 0; k < SORT_READS * SORTED_GROUPS; k++) {
+            int r = k / SORTED_GROUPS, g = k % SORTED_GROUPS;
+            unsigned lanes = __ballot_sync(0xffffffffu, own[r] == group + g);
+            if ((lanes >> lane & 1) != 0 && group + g < launch->groups) {
+                int64_t place = places[g] + __popc(lanes & ((1u << lane) - 1));
+                sorted[place] = own[r];
+                from[place] = step + r * 32 + lane;
+            }
+            places[g] += __popc(lanes);
+        }
+    }
+}
+
+static __global__ void __launch_bounds__(SORT_LANES)
+    sort_ids_kernel(const __grid_constant__ struct grouped_launch launch)
+{
+    __shared__ int64_t counted[SORT_WARPS][SORTED_GROUPS + 1];
     const int64_t *ids = (const int64_t *)launch.tensors[0].data;
-    for (int64_t group = thread_first(); group < launch.groups; group += thread_step()) {
-        group_collect(ids, launch.count, group, ids_below(ids, launch.count, group), (int64_t *)launch.tensors[1].data,
-                      (int64_t *)launch.tensors[2].data);
+    int warp = (int)threadIdx.x >> 5;
+    struct sort_part part = sort_part_of(warp, launch.count);
+    for (int64_t group = (int64_t)blockIdx.x * SORTED_GROUPS; group < launch.groups;
+         group += (int64_t)gridDim.x * SORTED_GROUPS) {
+        int64_t counts[SORTED_GROUPS + 1] = {}, places[SORTED_GROUPS];
+        sort_count(ids, part, group, counts);
+        __syncthreads(); /* what the last groups had has been read */
+        if ((threadIdx.x & 31) == 0) {
+#pragma unroll
+            for (int g = 0; g <= SORTED_GROUPS; g++) {
+                counted[warp][g] = counts[g];
+            }
+        }
+        __syncthreads();
+        sort_places(counted, warp, places);
+        sort_write(&launch, part, group, places);
     }
 }
 
 const char *launch_sort_ids(const struct operation_call *call, cudaStream_t stream)
 {
     struct grouped_launch launch = grouped_launch_of(call);
-    sort_ids_kernel<<<grid_blocks(launch.groups, LANES), LANES, 0, stream>>>(launch);
+    sort_ids_kernel<<<grid_blocks(launch.groups, SORTED_GROUPS), SORT_LANES, 0, stream>>>(launch);
     return launch_result();
 }
 
+/* The ids rise: where one begins is looked up. */
 static __global__ void group_ends_kernel(const __grid_constant__ struct grouped_launch launch)
 {
     const int64_t *ids = (const int64_t *)launch.tensors[0].data;
@@ -45,8 +149,8 @@ static __global__ void group_ends_kernel(const __grid_constant__ struct grouped_
             ((int32_t *)launch.tensors[1].data)[k] = (int32_t)ids[k];
         }
         if (k < launch.groups) {
-            int64_t end = ids_below(ids, launch.count, k + 1);
-            ((int32_t *)launch.tensors[2].data)[k] = (int32_t)(end - ids_below(ids, launch.count, k));
+            int64_t end = rising_ids_below(ids, launch.count, k + 1);
+            ((int32_t *)launch.tensors[2].data)[k] = (int32_t)(end - rising_ids_below(ids, launch.count, k));
             ((int32_t *)launch.tensors[3].data)[k] = (int32_t)end;
         }
     }
@@ -126,53 +230,5 @@ const char *launch_scatter(const struct operation_call *call, cudaStream_t strea
     launch.rows = rows_of(&call->tensors[2]);
     launch.groups = rows_of(&call->tensors[0]).columns;
     scatter_kernel<<<grid_blocks(launch.rows.count, LANES), LANES, 0, stream>>>(launch);
-    return launch_result();
-}
-
-/* The sum of count products of elements a_step and b_step apart. */
-BODY float product_sum(const struct tensor *a, int64_t a_first, int64_t a_step, const struct tensor *b, int64_t b_first,
-                       int64_t b_step, int64_t count)
-{
-    float sum = 0.0f;
-    for (int64_t k = 0; k < count; k++) {
-        sum += tensor_get(a, a_first + k * a_step) * tensor_get(b, b_first + k * b_step);
-    }
-    return sum;
-}
-
-/* The element of a product at row-major `index`. */
-BODY float grouped_product(const struct grouped_launch *launch, int64_t columns, int64_t index)
-{
-    const struct tensor *a = &launch->tensors[0], *b = &launch->tensors[1];
-    const int32_t *ends = (const int32_t *)launch->tensors[2].data;
-    int64_t row = index / columns, column = index % columns;
-    if (b->rank == 3) {
-        int64_t group = group_of_row(ends, launch->groups, row);
-        return group == launch->groups
-                   ? 0.0f
-                   : product_sum(a, row * a->stride[0], a->stride[1], b, group * b->stride[0] + column * b->stride[2],
-                                 b->stride[1], a->size[1]);
-    }
-    struct group_rows range = group_rows_of(ends, row / a->size[0], b->size[0]);
-    int64_t first = row % a->size[0] * a->stride[0] + range.first * a->stride[1];
-    return product_sum(a, first, a->stride[1], b, range.first * b->stride[0] + column * b->stride[1], b->stride[0],
-                       range.end - range.first);
-}
-
-static __global__ void grouped_matmul_kernel(const __grid_constant__ struct grouped_launch launch)
-{
-    int64_t columns = launch.rows.columns;
-    for (int64_t k = thread_first(); k < launch.count; k += thread_step()) {
-        tensor_set(&launch.tensors[3], k, grouped_product(&launch, columns, k));
-    }
-}
-
-const char *launch_grouped_matmul(const struct operation_call *call, cudaStream_t stream)
-{
-    struct grouped_launch launch = grouped_launch_of(call);
-    launch.rows = rows_of(&call->tensors[3]);
-    launch.count = tensor_element_count(&call->tensors[3]);
-    launch.groups = tensor_element_count(&call->tensors[2]);
-    grouped_matmul_kernel<<<grid_blocks(launch.count, LANES), LANES, 0, stream>>>(launch);
     return launch_result();
 }

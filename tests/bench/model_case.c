@@ -199,7 +199,7 @@ void model_traffic(const struct model_case *model, const struct model_device *de
         attention_bias_traffic(&call, device->shared_block_bytes, traffic);
         break;
     case OPCODE_GROUPED_MATMUL:
-        grouped_matmul_traffic(&call, traffic);
+        grouped_matmul_traffic(&call, device->has_cores, traffic);
         break;
     case OPCODE_SORT_IDS:
         sort_ids_traffic(&call, traffic);

@@ -133,9 +133,9 @@ static void ends_input(struct trial *trial, int64_t rows, int64_t groups, int va
 
 bool plan_grouped_matmul(struct trial *trial, int variant)
 {
-    /* Rows, inner, columns, groups. */
-    static const int64_t shapes[][4] = {
-        {1, 1, 1, 1}, {16, 32, 48, 4}, {33, 7, 129, 8}, {200, 64, 40, 60}, {5, 300, 3, 2}};
+    /* Rows, inner, columns, groups. Tiles have 64 or 128 rows and columns, and 32 terms. */
+    static const int64_t shapes[][4] = {{1, 1, 1, 1},   {16, 32, 48, 4},   {33, 7, 129, 8}, {200, 64, 40, 60},
+                                        {5, 300, 3, 2}, {150, 40, 136, 3}, {70, 136, 8, 2}};
     enum { SHAPES = sizeof shapes / sizeof shapes[0] };
     if (variant >= 4 * SHAPES) {
         return false;

@@ -347,6 +347,20 @@ float emulation_warp_exchange(int line, unsigned mask, float value, int lane_mas
     return value;
 }
 
+unsigned emulation_warp_ballot(int line, unsigned mask, bool predicate)
+{
+    if (mask != 0xffffffffu) {
+        fault("a ballot of part of a warp is not emulated");
+        return 0;
+    }
+    const emulation_offer *offers = emulation_warp_offer(line, &predicate, sizeof predicate);
+    unsigned lanes = 0;
+    for (int lane = 0; lane < WARP; lane++) {
+        lanes |= (offers[lane].bytes[0] != 0 ? 1u : 0u) << lane;
+    }
+    return lanes;
+}
+
 void *emulation_shared_memory(void)
 {
     return shared_pages + SHARED_BYTES - (shared_bytes_now + 15) / 16 * 16;

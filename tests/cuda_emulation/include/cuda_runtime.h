@@ -33,6 +33,7 @@ extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 void emulation_block_wait(int line);
 int emulation_block_or(int line, int predicate);
 float emulation_warp_exchange(int line, unsigned mask, float value, int lane_mask);
+unsigned emulation_warp_ballot(int line, unsigned mask, bool predicate);
 /* Every lane of the warp offers some bytes; returns what its 32 lanes offered, for as long as this one offers no
  * more. */
 struct emulation_offer {
@@ -55,6 +56,8 @@ void *emulation_shared_variable(const void *key, size_t bytes);
 #define __syncthreads_or(predicate)             emulation_block_or(__LINE__, predicate)
 #define __syncwarp()                            emulation_barrier((void)emulation_warp_offer(__LINE__, "", 0))
 #define __shfl_xor_sync(mask, value, lane_mask) emulation_warp_exchange(__LINE__, mask, value, lane_mask)
+#define __ballot_sync(mask, predicate)          emulation_warp_ballot(__LINE__, mask, predicate)
+#define __popc(bits)                            __builtin_popcount(bits)
 
 void emulation_fence(void);
 void emulation_atomic(const void *address, size_t bytes);
