@@ -11,6 +11,10 @@ typedef bool trial_plan(struct trial *trial, int variant);
 
 trial_plan *trial_plan_for(enum opcode opcode);
 
+/* What sums of so many products of numbers between -1 and 1 may be off, whatever their order; core_terms: how many
+ * tensor cores add at once, 0: each is added in float32. */
+double product_allowance(int64_t term_count, int core_terms);
+
 /* The column `plan` of TRIAL_TABLE, in trial_plan_*.c. */
 #define TRIAL_PLAN(name, reference, plan) trial_plan plan;
 TRIAL_TABLE(TRIAL_PLAN)

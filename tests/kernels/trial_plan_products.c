@@ -4,22 +4,47 @@
 
 #include <math.h>
 
+#include "tests/kernels/trial_site.h"
+
 /* What float32 sums of so many terms may be off, whatever their order. */
 static double sum_allowance(int64_t term_count)
 {
     return (double)(term_count + 2) * 0x1p-23;
 }
 
-/* In one of four calls float32 factors may be rounded to TF32, each by 2^-11 of itself. To be called once the factors
- * are there; attribute: which of i says so. */
-static void tf32_draw(struct trial *trial, int attribute, double factor, int64_t term_count)
+/* Tensor cores add core_terms products and the sum so far at once, cut what is some bits below the largest of them, and
+ * cut the sum to float32: each time up to a unit in its last place, in one direction while it keeps its sign. A sum of
+ * products of numbers between -1 and 1 is about a third of the root of how many there are. With half a unit in the last
+ * place of the root for each time, cut sums use at most four fifths of what is allowed
+ * (tests/conformance/test_core_sums.c). */
+double product_allowance(int64_t term_count, int core_terms)
+{
+    double times = core_terms > 0 ? ceil((double)term_count / core_terms) : 0.0;
+    return sum_allowance(term_count) + times * 0.5 * sqrt((double)term_count) * 0x1p-23;
+}
+
+/* What tensor cores may be off, where they may take the product, beyond float32's sum. To be called once the factors
+ * are there; tf32: float32 factors may be rounded, and then half as many are added at once. */
+static double cores_allowance(const struct trial *trial, bool tf32, int64_t term_count)
+{
+    enum dtype a = trial->call.tensors[0].dtype, b = trial->call.tensors[1].dtype;
+    int at_once = trial->site != NULL && a == b ? trial->site->core_terms : 0;
+    int terms = a != DTYPE_FLOAT32 ? at_once : tf32 ? at_once / 2 : 0;
+    return product_allowance(term_count, terms) - product_allowance(term_count, 0);
+}
+
+/* What cores are allowed; and in one of four calls float32 factors may be rounded to TF32, each by 2^-11 of itself. To
+ * be called once the factors are there; attribute: which of i says so. */
+static void rounding_draw(struct trial *trial, int attribute, double factor, int64_t term_count)
 {
     const struct tensor *tensors = trial->call.tensors;
-    if (trial_integer(trial, 0, 3) == 0) {
+    bool tf32 = trial_integer(trial, 0, 3) == 0;
+    if (tf32) {
         bool rounds = tensors[0].dtype == DTYPE_FLOAT32 || tensors[1].dtype == DTYPE_FLOAT32;
         trial->call.attributes.i[attribute] = 1;
         trial->allowance += rounds ? fabs(factor) * (double)term_count * 0x1p-10 * 1.01 : 0.0;
     }
+    trial->allowance += fabs(factor) * cores_allowance(trial, tf32, term_count);
 }
 
 /* In three of four calls: too little for some of the ways to compute a product, so little that a convolution's pixels,
@@ -118,7 +143,7 @@ bool plan_matmul(struct trial *trial, int variant)
     placement = operand_placement(trial, s, trial_integer(trial, 0, 2) == 0);
     operand_size(s, s->k, s->n, size);
     trial_input_placed(trial, trial_dtype(trial), &placement, s->rank, size, -1.0, 1.0);
-    tf32_draw(trial, 0, alpha, s->k);
+    rounding_draw(trial, 0, alpha, s->k);
     if (biased) {
         trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 1, &s->n, -1.0, 1.0);
     }
@@ -244,7 +269,7 @@ bool plan_convolution(struct trial *trial, int variant)
     trial->allowance = sum_allowance(terms);
     trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 4, forward ? image : result, -1.0, 1.0);
     trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 4, to_weight ? image : weight, -1.0, 1.0);
-    tf32_draw(trial, 2, 1.0, terms);
+    rounding_draw(trial, 2, 1.0, terms);
     if (forward && variant % 2 == 1) {
         trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 1, &s->filters, -1.0, 1.0);
     }

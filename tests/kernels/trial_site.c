@@ -14,6 +14,12 @@ static int float8_terms_of(const char *target)
     return strcmp(target, "sm_89") == 0 ? 16 : strcmp(target, "sm_90") == 0 ? 32 : 0;
 }
 
+/* Of products of 16 bits: at least so many, on older GPUs fewer. "MMA-Sim", as in reference_float8.c. */
+static int core_terms_of(const char *target)
+{
+    return strcmp(target, "sm_75") == 0 ? 4 : strcmp(target, "sm_90") == 0 || strncmp(target, "sm_10", 5) == 0 ? 16 : 8;
+}
+
 enum status_code trial_site_open(struct trial_site *site, struct device *device, struct status *error)
 {
     void *segment = NULL;
@@ -32,6 +38,7 @@ enum status_code trial_site_open(struct trial_site *site, struct device *device,
     bool cuda = strcmp(properties.kind, "cuda") == 0;
     site->rounds_weights = cuda && strcmp(properties.target, "sm_75") != 0;
     site->adds_stored_products = cuda;
+    site->core_terms = cuda ? core_terms_of(properties.target) : 0;
     site->float8_terms = cuda ? float8_terms_of(properties.target) : 0;
     return STATUS_OK;
 }

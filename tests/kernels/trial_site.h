@@ -12,7 +12,8 @@ struct trial_site {
     int64_t bytes;                  /* of each */
     bool rounds_weights;            /* tensor cores may round what reference_attention_bound says */
     bool adds_stored_products;      /* a library may store a product in the output's dtype before it adds something */
-    int float8_terms;               /* of float8, that tensor cores add at once and cut; 0: they add like float32 */
+    int core_terms;   /* of 16 bits, that tensor cores add at once and cut (product_allowance); 0: there are none */
+    int float8_terms; /* of float8, that tensor cores add at once and cut; 0: they add like float32 */
 };
 
 /* Takes the segment. The device stays the caller's and must outlive the site; so the site where this fails. */
