@@ -56,8 +56,7 @@ struct subject {
     struct placement placement;
     struct tape *tape;
     struct memory_disk disk;
-    struct last_output
-        last; /* the logits: the emulated GPU's memory is the host's, and its launches are done when they return */
+    struct last_output last; /* the logits */
 };
 
 static void subject_open(struct subject *subject, const struct map *map)

@@ -103,7 +103,8 @@ static int product_fill(struct device *device, enum dtype dtype, bool biased, in
         call_input_insert(&call, &along);
     }
     call_input_insert(&call, &workspace);
-    if (device->table->run(device, &call, &error) != STATUS_OK) {
+    if (device->table->run(device, &call, &error) != STATUS_OK ||
+        device->table->synchronize(device, &error) != STATUS_OK) {
         fail_msg("%s", error.text);
     }
     for (int64_t row = 0; row < ROWS; row++) {
@@ -150,6 +151,7 @@ static void without_a_workspace_nothing_is_taken(void **state)
     struct operation_call call = one_by_one(&a, &out, numbers);
     int64_t before = device_bytes(device);
     assert_int_equal(device->table->run(device, &call, NULL), STATUS_OK);
+    assert_int_equal(device->table->synchronize(device, NULL), STATUS_OK);
     assert_true(numbers[1] == 9.0f);
     assert_int_equal(device_bytes(device), before);
 }
@@ -199,6 +201,7 @@ static void factors_are_rounded_to_tf32_only_where_allowed(void **state)
             call.attributes = form == 2 ? (struct operation_attributes){.i = {1, 0, allowed}}
                                         : (struct operation_attributes){.f = {1.0}, .i = {allowed}};
             assert_int_equal(device->table->run(device, &call, NULL), STATUS_OK);
+            assert_int_equal(device->table->synchronize(device, NULL), STATUS_OK);
             assert_true(result[0] == (allowed ? 1.0f : number[0]));
         }
     }

@@ -1,4 +1,4 @@
-/* A device that computes on the host and remembers the last thing that it computed. */
+/* A device that computes and remembers the last thing that it computed. */
 #ifndef ASSAY_TESTS_MODELS_REMEMBERING_DEVICE_H
 #define ASSAY_TESTS_MODELS_REMEMBERING_DEVICE_H
 
