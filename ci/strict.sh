@@ -30,10 +30,11 @@ shift
 
 # The modes, those that find most first. All words at once cost one run; by itself each has what the others hide.
 memory="EMULATED_ARENA=1 EMULATED_ALIGNMENT=256 EMULATED_GRANULES=1"
+refusals="EMULATED_CUBLAS=workspace,unsupported:3,rows"
 words_of() {
     watched="ASSAY_PLUGIN_DIR=$build/tests/cuda_emulation/watched"
     case $1 in
-    all) echo "$watched EMULATED_SEED=$seed EMULATED_QUEUE=1 $memory" ;;
+    all) echo "$watched EMULATED_SEED=$seed EMULATED_QUEUE=1 $memory $refusals" ;;
     accesses) echo "ASSAY_PLUGIN_DIR=$build/tests/cuda_emulation/checked" ;;
     races) echo "$watched" ;;
     schedules) echo "EMULATED_SEED=$((seed + 1))" ;;
@@ -80,7 +81,8 @@ tries() {
 }
 
 STRICT_FOLDER=$folder STRICT_BUILD=$build STRICT_SEED=$seed STRICT_SECONDS=$seconds STRICT_BEGUN=$(date +%s)
-export STRICT_FOLDER STRICT_BUILD STRICT_SEED STRICT_SECONDS STRICT_BEGUN
+ASSAY_PLUGIN_DIR=$build/tests/cuda_emulation # of the modes that name none
+export STRICT_FOLDER STRICT_BUILD STRICT_SEED STRICT_SECONDS STRICT_BEGUN ASSAY_PLUGIN_DIR
 tries | xargs -n 1 -P "$(nproc)" "$0"
 
 total=$(echo "$operations" | wc -w)
@@ -99,7 +101,9 @@ for status in "$folder"/*.status; do
     try=${status##*/}
     try=${try%.status}
     echo
-    echo "$try: exit $(cat "$status"). Again: env $(words_of "${try%%-*}") $build/tests/mutants/judge ${try#*-}"
+    words=$(words_of "${try%%-*}")
+    case $words in ASSAY_PLUGIN_DIR=*) ;; *) words="$words ASSAY_PLUGIN_DIR=$ASSAY_PLUGIN_DIR" ;; esac
+    echo "$try: exit $(cat "$status"). Again: env $words $build/tests/mutants/judge ${try#*-}"
     head -n 20 "${status%.status}.said"
 done
 if [ "$failed_of_all" -gt 0 ]; then
