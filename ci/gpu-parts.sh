@@ -125,13 +125,18 @@ constants_make() {
         >>"$scratch/printed" 2>&1 || return
     cat "$scratch/constants.json"
     slug=$(record_text slug "$scratch/constants.json")
-    # Those of a host hold for as many threads.
-    grep '"threads"' "$scratch/constants.json" >"$scratch/threads"
-    grep -qsxFf "$scratch/threads" "results/reference/$slug/constants.json" ||
+    # Those of results/reference hold under the same driver, and on a host for as many threads.
+    grep '"threads"\|"driver"\|"runtime"' "$scratch/constants.json" >"$scratch/same"
+    which="the constants of $slug"
+    if [ ! -f "results/reference/$slug/constants.json" ]; then
         fresh_constants=$scratch/constants.json
+        which="these, as there are no constants of $slug"
+    elif grep -qvxFf "results/reference/$slug/constants.json" "$scratch/same"; then
+        fresh_constants=$scratch/constants.json
+        which="these, as the constants of $slug are of another driver, runtime or number of threads"
+    fi
     case_count=$(grep -c '"type": *"case"' "$scratch/run-calibrate/records.jsonl")
-    which=$([ -z "$fresh_constants" ] || echo "these, as there are no ")
-    remark "$case_count cases; predictions take ${which}constants of $slug"
+    remark "$case_count cases; predictions take $which"
 }
 
 part_calibrate() {
@@ -163,9 +168,22 @@ calibrate_why_not() {
     fi
 }
 
+# What the driver counted in all that was measured, in this part and before. What was disturbed, and cases that failed,
+# are told by their own parts.
+records_ask() {
+    [ "$gpu" = yes ] && "$build/assay" assumptions --help >/dev/null 2>&1 || return 0
+    COLUMNS=200 limited "$build/assay" assumptions "$out" >"$scratch/assumed" 2>&1
+    cat "$scratch/assumed"
+    wrong=$(sed -n '/^otherwise: cases: /d; s/^otherwise: //p' "$scratch/assumed" | head -n 1)
+    [ -n "$wrong" ] || return 0
+    remark "assumptions are wrong, the first: $wrong; $(cat "$scratch/remark")"
+    return 1
+}
+
 part_repeat() {
     suite_part repeat-gpu.yaml
     code=$?
+    records_ask || code=$(worst_of "$code" 1)
     "$build/assay" report "$out" --format md --exit-zero | sed -n '/^## Spread over/,/^## [^S]/s/^- //p' |
         tr -d '\134' | tee "$scratch/spread"
     return "$code"

@@ -10,11 +10,13 @@ static void row_say(struct page *page, const struct assumptions *assumptions, in
     enum assumption_verdict verdict = assumptions->verdicts[at];
     page_say(page, BLOCK_ITEM, MEDIUM_TERMINAL, "%s: %s: %s", assumption_verdict_word(verdict), row->name,
              text_string(&assumptions->seen[at]));
-    if (verdict == ASSUMPTION_UNTOLD) {
-        return;
+    /* One that is open because the run was disturbed has nothing to mend in itself. */
+    bool is_own = verdict == ASSUMPTION_OTHERWISE || verdict == ASSUMPTION_NOTED ||
+                  (verdict == ASSUMPTION_OPEN && row->is_of_run);
+    if (verdict == ASSUMPTION_HOLDS || is_own) {
+        page_line(page, DETAIL_INDENT, "assumed: %s", row->assumed);
     }
-    page_line(page, DETAIL_INDENT, "assumed: %s", row->assumed);
-    if (verdict != ASSUMPTION_HOLDS) {
+    if (is_own) {
         page_line(page, DETAIL_INDENT, "what to do: %s", row->otherwise);
     }
 }

@@ -72,7 +72,8 @@ struct assumption_row {
     const char *otherwise; /* what to do, or where it belongs */
     /* Appends what was seen. */
     enum assumption_verdict (*judge)(const struct assumption_evidence *evidence, struct text *seen);
-    bool advises; /* changes no figure: if it is otherwise, that is told and fails nothing */
+    bool advises;   /* changes no figure: if it is otherwise, that is told and fails nothing */
+    bool is_of_run; /* of the run itself, which leaves the other rows open if this one is */
 };
 
 extern const struct assumption_row assumption_rows[]; /* the last has no name */

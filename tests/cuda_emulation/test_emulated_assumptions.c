@@ -144,6 +144,7 @@ static void who_disturbed_it_is_named(void **state)
     command_says(&result.error, "DISTURBED");
     command_says(&result.error, "another process (77) held 4096 bytes");
     command_says(&result.output, "what to do: stop what else runs on the GPU");
+    assert_null(strstr(text_string(&result.output), "gpu_watch")); /* nothing is wrong with it */
     command_result_release(&result);
 }
 

@@ -51,6 +51,18 @@ static void the_parts_of_a_gpu_run(void **state)
     remark_contains(scene, "compute-sanitizer came to no summary: ");
 }
 
+/* No suite of this scene judges what the driver counts, and nobody could say what was used before the context. */
+static void what_the_driver_counts_is_judged_over_all_cases(void **state)
+{
+    const struct gpu_scene *scene = *state;
+    struct command_result result =
+        gpu_scene_run_emulated(scene, OPTIONS("--tier", "host", "--slice", "suites"), "EMULATED_NVML=memoryless");
+    gpu_scene_expect(scene, &result, 1, "FAIL on the GPU: repeat");
+    assert_true(gpu_scene_part_is(scene, "adam", "ok"));
+    remark_contains(scene, "assumptions are wrong, the first: baseline: ");
+    remark_contains(scene, "predictions take these, as there are no constants of emulated-sm-75");
+}
+
 /* A Python whose torch is a stand-in. */
 static void stand_in_write(const struct gpu_scene *scene)
 {
@@ -161,6 +173,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SCENE_TEST(the_parts_of_a_gpu_run),
+        SCENE_TEST(what_the_driver_counts_is_judged_over_all_cases),
         SCENE_TEST(a_tag_without_cases_is_left_out),
         SCENE_TEST(a_sanitizer_that_does_not_look_finds_nothing),
         SCENE_TEST(a_gpu_that_fails_is_no_reason_to_measure_the_host),
