@@ -57,6 +57,10 @@ struct convolution_plan {
     struct product_workspace workspace;
 };
 
+/* Pixels of a plane that a warp of the CUDA kernels around a convolution's products takes at a time: of the columns, of
+ * which there are many planes, and of an image's gradient, whose pixels are sums. */
+enum { GATHER_PIECE = 1024, SUM_PIECE = 256 };
+
 /* From a CONVOLUTION, CONVOLUTION_BACKWARD_INPUT or CONVOLUTION_BACKWARD_WEIGHT call; errors as above. */
 enum status_code convolution_plan(const struct operation_call *call, struct convolution_plan *plan,
                                   struct status *error);

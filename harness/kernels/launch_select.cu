@@ -77,7 +77,7 @@ BODY void row_select(const struct select_launch &launch, int64_t row, struct sel
         if (lane == 0) {
             indices[k] = picked.index;
         }
-        __syncthreads(); /* all have read what the warps told */
+        __syncthreads(); /* all have read what the warps told, and see the index */
         int owner = (int)(picked.index / unit % lanes);
         if (owner >> 5 == lane >> 5 && k + 1 < launch.plan.picked) {
             struct ranked next = warp_best(
@@ -97,7 +97,6 @@ static __global__ void __launch_bounds__(ROW_LANES_MAXIMUM)
         int64_t first = row * launch.plan.picked;
         int64_t *indices = (int64_t *)launch.indices.data + first;
         row_select<unit>(launch, row, &shared, indices);
-        __syncthreads(); /* the indices are there */
         for (int64_t k = (int)threadIdx.x; launch.plan.with_values && k < launch.plan.picked; k += (int)blockDim.x) {
             tensor_set(&launch.values, first + k, tensor_get(&launch.a, row * launch.plan.rows.columns + indices[k]));
         }

@@ -247,7 +247,7 @@ static struct convolution_shape convolution_draw(struct trial *trial)
 
 bool plan_convolution(struct trial *trial, int variant)
 {
-    enum { DRAWN = 20 };
+    enum { DRAWN = 20, SEVERAL_PARTS = 21 };
     enum opcode opcode = trial->call.opcode;
     bool forward = opcode == OPCODE_CONVOLUTION;
     if (variant >= CONVOLUTION_SHAPE_COUNT + DRAWN) {
@@ -273,7 +273,11 @@ bool plan_convolution(struct trial *trial, int variant)
     if (forward && variant % 2 == 1) {
         trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 1, &s->filters, -1.0, 1.0);
     }
-    workspace_draw(trial);
+    if (s->images == SEVERAL_PARTS) {
+        trial_workspace(trial, 40000); /* for some of the images at once, several times */
+    } else {
+        workspace_draw(trial);
+    }
     trial_output(trial, trial_dtype(trial), LAYOUT_DENSE, 4, forward ? result : to_weight ? weight : image);
     return true;
 }

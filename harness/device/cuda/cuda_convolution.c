@@ -11,9 +11,10 @@ struct convolution_job {
     const char *doing;                 /* the call, for messages */
     struct product_workspace products; /* the first part of the workspace: for cuBLAS */
     struct product_workspace columns;  /* the rest */
-    int64_t taps;                      /* kernel^2 */
-    int64_t plane;                     /* pixels of the result */
-    int64_t lines;                     /* channels * taps */
+    struct product_workspace parts; /* of a weight's gradient: the sums of each image that is done at once, or none */
+    int64_t taps;                   /* kernel^2 */
+    int64_t plane;                  /* pixels of the result */
+    int64_t lines;                  /* channels * taps */
 };
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -204,28 +205,68 @@ static enum status_code input_run(struct convolution_job *job, struct status *er
     return STATUS_OK;
 }
 
-/* sums [filters, lines] (+)= grad columns^T for each image of the part, one after the other. */
+/* grad columns^T for images of the part: `images` products at once into `out`. */
+static enum status_code weight_product_run(const struct convolution_job *job, const struct columns_part *part,
+                                           struct product_matrix columns, struct product_matrix out, int64_t filter,
+                                           int64_t filters, float beta, struct status *error)
+{
+    struct matmul_plan product = {.m = filters,
+                                  .n = job->lines,
+                                  .k = part->pixels,
+                                  .batch = {1, part->images},
+                                  .a = plane_matrix(job, job->plan.result, part->image, filter, part->pixel),
+                                  .b = columns,
+                                  .out = out,
+                                  .alpha = 1.0f,
+                                  .beta = beta};
+    product.b.transposed = true;
+    return product_run(job, &product, error);
+}
+
+/* sums [filters, lines] (+)= the products of all images of the part: at once, and then added up, if there is memory for
+ * the sums of each; else one after the other. */
 static enum status_code weight_images_add(const struct convolution_job *job, const struct columns_part *part,
                                           struct product_matrix columns, int64_t filter, int64_t filters,
                                           struct product_matrix sums, struct status *error)
 {
     enum status_code code = STATUS_OK;
+    bool begins = part->image == 0 && part->pixel == 0;
     int64_t image_bytes = columns.batch_stride[1] * dtype_bytes(columns.dtype);
-    columns.transposed = true;
+    if (job->parts.bytes > 0) {
+        struct product_matrix out = sums;
+        out.data = job->parts.data;
+        out.batch_stride[1] = filters * job->lines;
+        code = weight_product_run(job, part, columns, out, filter, filters, 0.0f, error);
+        return code != STATUS_OK ? code
+                                 : cuda_check(job->cuda,
+                                              parts_add_launch(sums.data, job->parts.data, part->images,
+                                                               filters * job->lines, begins),
+                                              job->doing, error);
+    }
     for (int64_t n = 0; code == STATUS_OK && n < part->images; n++) {
-        struct matmul_plan product = {.m = filters,
-                                      .n = job->lines,
-                                      .k = part->pixels,
-                                      .batch = {1, 1},
-                                      .a = plane_matrix(job, job->plan.result, part->image + n, filter, part->pixel),
-                                      .b = columns,
-                                      .out = sums,
-                                      .alpha = 1.0f,
-                                      .beta = part->image + n == 0 && part->pixel == 0 ? 0.0f : 1.0f};
-        code = product_run(job, &product, error);
+        struct columns_part one = *part;
+        one.image = part->image + n;
+        one.images = 1;
+        code = weight_product_run(job, &one, columns, sums, filter, filters, begins && n == 0 ? 0.0f : 1.0f, error);
         columns.data = (char *)columns.data + image_bytes;
     }
     return code;
+}
+
+/* Cuts the memory for columns: room for the sums of as many images as then fit with their columns, if those are more
+ * than one. Returns how many images that is, else 0. */
+static int64_t parts_cut(struct convolution_job *job, int64_t filters)
+{
+    const struct product_workspace all = job->columns;
+    int64_t sums_bytes = filters * job->lines * (int64_t)sizeof(float);
+    int64_t image_bytes = job->plan.pointwise ? 0 : job->lines * job->plane * dtype_bytes(job->plan.image->dtype);
+    int64_t room = all.bytes - CUBLAS_WORKSPACE_ALIGNMENT_BYTES, each = sums_bytes + image_bytes;
+    int64_t images = each > 0 ? smaller(job->plan.images, room / each) : 0;
+    if (images < 2) {
+        return 0;
+    }
+    workspace_split(&all, images * sums_bytes, &job->parts, &job->columns);
+    return images;
 }
 
 static enum status_code weight_filters_run(const struct convolution_job *job, const struct columns_part *step,
@@ -275,10 +316,12 @@ static enum status_code weight_run(struct convolution_job *job, struct status *e
             job->doing, error);
     }
     int64_t filter_step = direct ? plan->filters : sums_cut(job, &rounded_sums);
+    int64_t together = filter_step > 0 ? parts_cut(job, filter_step) : 0;
     struct columns_part step = columns_step(job);
     if ((filter_step == 0 && plan->filters > 0) || (!plan->pointwise && !pixels_cut(job, job->columns.bytes, &step))) {
         return direct_run(job, error);
     }
+    step.images = together > 0 ? smaller(step.images, together) : step.images;
     for (int64_t filter = 0; filter < plan->filters; filter += filter_step) {
         int64_t filters = smaller(filter_step, plan->filters - filter);
         struct product_matrix sums = weight_matrix(job, filter, 0);

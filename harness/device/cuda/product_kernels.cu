@@ -1,5 +1,5 @@
-/* The kernels around cuBLAS. One thread makes one element, except for the tiles of product_any. Which launches make a
- * convolution is decided in cuda_convolution.c. */
+/* The kernels around cuBLAS, but for those of a convolution's columns (column_kernels.cu). One thread makes one
+ * element, except for the tiles of product_any. Which launches make a convolution is decided in cuda_convolution.c. */
 #include "harness/device/cuda/product_kernels.h"
 
 #include "harness/kernels/convert.h"
@@ -105,85 +105,6 @@ __global__ void product_any(struct matmul_plan plan, int64_t tile_rows, int64_t 
         if (row < plan.m && column < plan.n) {
             sum_store(plan, matrix_offset(plan.out, outer, inner, row, column), row, column, sum);
         }
-    }
-}
-
-/* The plan of a convolution without its pointers to the host's structs. */
-struct window_shape {
-    int64_t channels, height, width;
-    int64_t kernel, stride, padding;
-    int64_t rows, columns;
-    void *image;
-    enum dtype dtype; /* of image */
-};
-
-struct window_shape shape_of(const struct convolution_plan *plan)
-{
-    struct window_shape shape;
-    shape.channels = plan->channels;
-    shape.height = plan->height;
-    shape.width = plan->width;
-    shape.kernel = plan->kernel;
-    shape.stride = plan->stride;
-    shape.padding = plan->padding;
-    shape.rows = plan->rows;
-    shape.columns = plan->columns;
-    shape.image = plan->image->data;
-    shape.dtype = plan->image->dtype;
-    return shape;
-}
-
-__global__ void columns_gather(struct window_shape shape, struct columns_part part, int64_t count)
-{
-    int64_t taps = shape.kernel * shape.kernel;
-    for (int64_t k = thread_first(); k < count; k += thread_step()) {
-        int64_t pixel = part.pixel + k % part.pixels;
-        int64_t line = k / part.pixels % (part.channels * taps);
-        int64_t image = part.image + k / (part.pixels * part.channels * taps);
-        int64_t tap = line % taps;
-        int64_t channel = part.channel + line / taps;
-        int64_t row = pixel / shape.columns * shape.stride - shape.padding + tap / shape.kernel;
-        int64_t column = pixel % shape.columns * shape.stride - shape.padding + tap % shape.kernel;
-        float value = 0.0f;
-        if (row >= 0 && row < shape.height && column >= 0 && column < shape.width) {
-            value = float_load(shape.image, shape.dtype,
-                               ((image * shape.channels + channel) * shape.height + row) * shape.width + column);
-        }
-        float_store(part.columns, part.dtype, k, value);
-    }
-}
-
-/* One thread for each element of the gradient: it meets tap (i, j) at window row (row + padding - i) / stride, where
- * that is whole and inside. */
-__global__ void columns_sum(struct window_shape shape, struct columns_part part, int64_t count)
-{
-    const float *columns = (const float *)part.columns;
-    int64_t plane = shape.rows * shape.columns;
-    for (int64_t k = thread_first(); k < count; k += thread_step()) {
-        int64_t column = k % shape.width;
-        int64_t row = k / shape.width % shape.height;
-        int64_t channel = k / (shape.width * shape.height) % part.channels;
-        int64_t image = k / (shape.width * shape.height * part.channels);
-        const float *lines = columns + (image * part.channels + channel) * shape.kernel * shape.kernel * plane;
-        float sum = 0.0f;
-        for (int64_t i = 0; i < shape.kernel; i++) {
-            int64_t window_row = row + shape.padding - i;
-            if (window_row < 0 || window_row % shape.stride != 0 || window_row / shape.stride >= shape.rows) {
-                continue;
-            }
-            for (int64_t j = 0; j < shape.kernel; j++) {
-                int64_t window_column = column + shape.padding - j;
-                if (window_column >= 0 && window_column % shape.stride == 0 &&
-                    window_column / shape.stride < shape.columns) {
-                    sum += lines[(i * shape.kernel + j) * plane + window_row / shape.stride * shape.columns +
-                                 window_column / shape.stride];
-                }
-            }
-        }
-        int64_t place =
-            (((part.image + image) * shape.channels + part.channel + channel) * shape.height + row) * shape.width +
-            column;
-        float_store(shape.image, shape.dtype, place, sum);
     }
 }
 
@@ -310,24 +231,6 @@ extern "C" cudaError_t product_any_launch(const struct matmul_plan *plan)
         } else {
             product_any<float><<<blocks, dim3(TILE, TILE)>>>(*plan, tile_rows, tile_columns, tile_count);
         }
-    }
-    return cudaGetLastError();
-}
-
-extern "C" cudaError_t columns_gather_launch(const struct convolution_plan *plan, const struct columns_part *part)
-{
-    int64_t count = part->images * part->channels * plan->kernel * plan->kernel * part->pixels;
-    if (count > 0) {
-        columns_gather<<<blocks_for(count), THREADS>>>(shape_of(plan), *part, count);
-    }
-    return cudaGetLastError();
-}
-
-extern "C" cudaError_t columns_sum_launch(const struct convolution_plan *plan, const struct columns_part *part)
-{
-    int64_t count = part->images * part->channels * plan->height * plan->width;
-    if (count > 0) {
-        columns_sum<<<blocks_for(count), THREADS>>>(shape_of(plan), *part, count);
     }
     return cudaGetLastError();
 }

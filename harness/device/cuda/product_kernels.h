@@ -30,12 +30,15 @@ struct columns_part {
     enum dtype dtype; /* of columns */
 };
 
-/* columns = the image elements that the taps meet, 0 in the padding. */
+/* columns = the image elements that the taps meet, 0 in the padding; in the image's dtype. */
 cudaError_t columns_gather_launch(const struct convolution_plan *plan, const struct columns_part *part);
 
 /* The image (a gradient) in these channels and images = the sum of all columns that were taken from each element; all
  * pixels must be in the part, and its dtype is float32. The order of the sum is fixed. */
 cudaError_t columns_sum_launch(const struct convolution_plan *plan, const struct columns_part *part);
+
+/* sums[count] = those of all parts, one after the other, added to what is there unless it begins. */
+cudaError_t parts_add_launch(float *sums, const float *parts, int64_t part_count, int64_t count, bool begins);
 
 /* A whole convolution of any of the three kinds, any floating dtypes; sums in float32, rounded once. It needs no
  * columns, reads every factor anew for every element, and is slow. */
