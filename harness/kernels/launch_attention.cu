@@ -65,7 +65,7 @@ const char *launch_attention(const struct operation_call *call, cudaStream_t str
     if (attention_fits_decode(&attention)) {
         return attention_decode(&attention, stream);
     }
-    size_t shared_bytes = attention_tiles_choose(&attention, TILES_FORWARD, device_shared_bytes());
+    size_t shared_bytes = attention_tiles_choose(&attention, TILES_FORWARD, device_tile_room());
     if (shared_bytes == 0) {
         return attention_head_too_wide;
     }
@@ -79,7 +79,7 @@ const char *launch_attention_backward(const struct operation_call *call, cudaStr
     if (attention_fits_core(&attention, true)) {
         return attention_core_backward(&attention, stream);
     }
-    size_t shared_bytes = attention_tiles_choose(&attention, TILES_BACKWARD, device_shared_bytes());
+    size_t shared_bytes = attention_tiles_choose(&attention, TILES_BACKWARD, device_tile_room());
     if (shared_bytes == 0) {
         return attention_head_too_wide;
     }

@@ -24,16 +24,19 @@ const char *attention_decode(struct attention *attention, cudaStream_t stream);
 
 static const char attention_head_too_wide[] = "a head of attention is too wide for the shared memory of a block";
 
-/* What the current device grants a block that asks for it; what all of them do if it does not tell. */
-static inline int device_shared_bytes(void)
+/* Of the current device; what all have if it does not tell. */
+static inline struct tile_room device_tile_room(void)
 {
-    int device = 0, bytes = 0;
+    int device = 0;
+    struct tile_room room;
     if (cudaGetDevice(&device) != cudaSuccess ||
-        cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) != cudaSuccess) {
+        cudaDeviceGetAttribute(&room.shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) != cudaSuccess ||
+        cudaDeviceGetAttribute(&room.processors, cudaDevAttrMultiProcessorCount, device) != cudaSuccess) {
         (void)cudaGetLastError();
-        return SHARED_BYTES_MINIMUM;
+        room.shared_bytes = SHARED_BYTES_MINIMUM;
+        room.processors = 1;
     }
-    return bytes;
+    return room;
 }
 
 /* +infinity if lse is longer than the rows, whether or not there are any. */

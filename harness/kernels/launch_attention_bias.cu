@@ -34,8 +34,7 @@ const char *launch_attention_bias_gradient(const struct operation_call *call, cu
 {
     struct attention attention;
     attention_read(&attention, call);
-    int maximum = device_shared_bytes();
-    size_t bytes = attention_tiles_choose(&attention, TILES_BIAS, maximum);
+    size_t bytes = attention_tiles_choose(&attention, TILES_BIAS, device_tile_room());
     if (bytes == 0) {
         return attention_head_too_wide;
     }

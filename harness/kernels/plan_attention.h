@@ -17,26 +17,42 @@ static inline int64_t tiles_floats(enum tiles_of_kind kind, int64_t rows, int64_
                                     : 2 * (rows + columns) * width + 3 * rows * columns + 2 * rows;
 }
 
-/* Chooses the largest tiles that fit into so many bytes; returns the bytes of shared memory, 0 if a head is too wide
- * for any. Each factor is read once for each tile of the other side; beyond 64 lines nothing else gains. */
-static inline size_t attention_tiles_choose(struct attention *attention, enum tiles_of_kind kind, int shared_bytes)
+/* What a device grants a block of shared memory, and how many blocks it can run side by side at least. */
+struct tile_room {
+    int shared_bytes, processors;
+};
+
+/* Whether as many blocks as processors have tiles of so many rows, in any sweep. */
+static inline bool tiles_are_many(const struct attention *attention, enum tiles_of_kind kind, int64_t rows,
+                                  int64_t columns, int processors)
 {
+    int64_t by_rows = attention->batches * attention->heads * ((attention->rows + rows - 1) / rows);
+    int64_t by_columns = attention->batches * attention->groups * ((attention->columns + columns - 1) / columns);
+    return by_rows >= processors && (kind != TILES_BACKWARD || by_columns >= processors);
+}
+
+/* Chooses the largest tiles that fit; returns the bytes of shared memory, 0 if a head is too wide for any. Each
+ * factor is read once for each tile of the other side; beyond 64 lines nothing else gains. Below 32 lines more
+ * blocks do not make up for the lanes that are idle. */
+static inline size_t attention_tiles_choose(struct attention *attention, enum tiles_of_kind kind, struct tile_room room)
+{
+    enum { EFFICIENT = 32 };
     static const struct {
         int rows, columns;
     } sizes[] = {{64, 64}, {64, 32}, {32, 32}, {32, 16}, {16, 16}, {8, 8}, {4, 4}, {2, 2}};
     int64_t widest = attention->width > attention->value_width ? attention->width : attention->value_width;
-    if (widest > shared_bytes) {
+    if (widest > room.shared_bytes) {
         return 0;
     }
     attention->tile_width = (int)((widest + CUDA_TILE_STEP - 1) / CUDA_TILE_STEP) * CUDA_TILE_STEP;
     for (int k = 0; k < (int)(sizeof sizes / sizeof sizes[0]); k++) {
-        int64_t bytes =
-            tiles_floats(kind, sizes[k].rows, sizes[k].columns, attention->tile_width, attention->mask.data != NULL) *
-            (int64_t)sizeof(float);
-        if (bytes <= shared_bytes) {
-            attention->tile_rows = sizes[k].rows;
-            attention->tile_columns = sizes[k].columns;
-            return (size_t)bytes;
+        int rows = sizes[k].rows, columns = sizes[k].columns;
+        int64_t floats = tiles_floats(kind, rows, columns, attention->tile_width, attention->mask.data != NULL);
+        bool many = rows <= EFFICIENT || tiles_are_many(attention, kind, rows, columns, room.processors);
+        if (many && floats * (int64_t)sizeof(float) <= room.shared_bytes) {
+            attention->tile_rows = rows;
+            attention->tile_columns = columns;
+            return (size_t)floats * sizeof(float);
         }
     }
     return 0;
@@ -225,7 +241,8 @@ static inline void attention_decode_traffic(const struct attention *attention, b
     int width = CORE_WIDTH(attention->width);
     launch->blocks = grid_blocks((int64_t)items, 1);
     launch->lanes = on_cores ? 32 * CORE_DECODE_WARPS(width) : LANES;
-    launch->read_bytes = items * (columns * 2 * line + (double)rows * line);
+    launch->read_bytes =
+        items * columns * 2 * line + (double)(attention->batches * attention->heads * attention->rows) * line;
     launch->written_bytes = (double)(attention->batches * attention->heads * attention->rows) * line;
     launch->again_bytes = items * columns * 2 * line;
     if (on_cores) {
@@ -238,8 +255,8 @@ static inline void attention_decode_traffic(const struct attention *attention, b
     }
 }
 
-/* cores: whether the device has them for 16 bits (sm_80 on). shared_bytes: what it grants a block. */
-static inline void attention_traffic(const struct operation_call *call, bool cores, int shared_bytes,
+/* cores: whether the device has them for 16 bits (sm_80 on). */
+static inline void attention_traffic(const struct operation_call *call, bool cores, struct tile_room room,
                                      struct traffic *traffic)
 {
     struct attention attention;
@@ -252,13 +269,13 @@ static inline void attention_traffic(const struct operation_call *call, bool cor
     } else if (traffic->on_cores) {
         attention_core_traffic(&attention, traffic);
     } else {
-        attention_tiles_choose(&attention, TILES_FORWARD, shared_bytes);
+        attention_tiles_choose(&attention, TILES_FORWARD, room);
         attention_tiles_traffic(&attention, traffic);
     }
     traffic->launches[0].touched_bytes = traffic->needed_bytes;
 }
 
-static inline void attention_backward_traffic(const struct operation_call *call, bool cores, int shared_bytes,
+static inline void attention_backward_traffic(const struct operation_call *call, bool cores, struct tile_room room,
                                               struct traffic *traffic)
 {
     struct attention attention;
@@ -269,12 +286,13 @@ static inline void attention_backward_traffic(const struct operation_call *call,
         struct launch_traffic *deltas = traffic_add(traffic, "core_deltas_kernel");
         double rows = (double)(attention.batches * attention.heads * attention.rows);
         deltas->read_bytes = rows * 4 * (double)attention.width;
-        deltas->written_bytes = deltas->touched_bytes = rows * 4;
-        deltas->blocks = rows / 32;
+        deltas->written_bytes = rows * SECTOR_BYTES; /* by one lane of several */
+        deltas->blocks = grid_blocks((int64_t)rows, 32);
+        deltas->lanes = LANES;
         attention_core_sweep_traffic(&attention, false, traffic);
         attention_core_sweep_traffic(&attention, true, traffic);
     } else {
-        attention_tiles_choose(&attention, TILES_BACKWARD, shared_bytes);
+        attention_tiles_choose(&attention, TILES_BACKWARD, room);
         attention_sweep_traffic(&attention, true, traffic);
         attention_sweep_traffic(&attention, false, traffic);
     }
@@ -284,12 +302,13 @@ static inline void attention_backward_traffic(const struct operation_call *call,
 }
 
 /* bias_gradient_kernel: a block has the rows, and k and v pass by. */
-static inline void attention_bias_traffic(const struct operation_call *call, int shared_bytes, struct traffic *traffic)
+static inline void attention_bias_traffic(const struct operation_call *call, struct tile_room room,
+                                          struct traffic *traffic)
 {
     struct attention attention;
     attention_read(&attention, call);
     attention_needs(call, &attention, 2, traffic);
-    attention_tiles_choose(&attention, TILES_BIAS, shared_bytes);
+    attention_tiles_choose(&attention, TILES_BIAS, room);
     struct launch_traffic *launch = traffic_add(traffic, "bias_gradient_kernel");
     int64_t r = attention.tile_rows, c = attention.tile_columns, w = attention.tile_width;
     int64_t q = dtype_bytes(attention.q.dtype);

@@ -173,44 +173,69 @@ void model_call(const struct model_case *model, struct operation_call *call)
     }
 }
 
+/* Of what is computed element by element. */
+static void dense_traffic(const struct operation_call *call, struct traffic *traffic)
+{
+    elements_traffic(call, "element_kernel", tensor_element_count(&call->tensors[0]), traffic);
+    traffic->needed_bytes = operands_bytes(call, 0, call->tensor_count);
+}
+
+static bool attention_call_traffic(const struct operation_call *call, const struct model_device *device,
+                                   struct traffic *traffic)
+{
+    struct tile_room room = {device->shared_block_bytes, device->processors};
+    switch (call->opcode) {
+    case OPCODE_ATTENTION:
+        attention_traffic(call, device->has_cores, room, traffic);
+        return true;
+    case OPCODE_ATTENTION_BACKWARD:
+        attention_backward_traffic(call, device->has_cores, room, traffic);
+        return true;
+    case OPCODE_ATTENTION_BIAS_GRADIENT:
+        attention_bias_traffic(call, room, traffic);
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool model_call_traffic(const struct operation_call *call, const struct model_device *device, struct traffic *traffic)
+{
+    *traffic = (struct traffic){.count = 0};
+    switch (call->opcode) {
+    case OPCODE_ADD:
+    case OPCODE_GELU:
+        dense_traffic(call, traffic);
+        return true;
+    case OPCODE_SOFTMAX:
+        rows_traffic(call, "softmax_kernel", 2, traffic);
+        return true;
+    case OPCODE_SUM:
+        sum_traffic(call, traffic);
+        return true;
+    case OPCODE_TOP_K:
+    case OPCODE_ARGMAX:
+        select_traffic(call, traffic);
+        return true;
+    case OPCODE_GROUPED_MATMUL:
+        grouped_matmul_traffic(call, device->has_cores, traffic);
+        return true;
+    case OPCODE_SORT_IDS:
+        sort_ids_traffic(call, traffic);
+        return true;
+    default:
+        break;
+    }
+    if (opcode_product(call->opcode) == PRODUCT_CONVOLUTION && call->input_count > 2) { /* with a workspace */
+        convolution_traffic(call, traffic);
+        return true;
+    }
+    return attention_call_traffic(call, device, traffic);
+}
+
 void model_traffic(const struct model_case *model, const struct model_device *device, struct traffic *traffic)
 {
     struct operation_call call;
     model_call(model, &call);
-    *traffic = (struct traffic){.count = 0};
-    switch (model->opcode) {
-    case OPCODE_SOFTMAX:
-        rows_traffic(&call, "rows_kernel", 2, traffic);
-        break;
-    case OPCODE_SUM:
-        sum_traffic(&call, traffic);
-        break;
-    case OPCODE_TOP_K:
-    case OPCODE_ARGMAX:
-        select_traffic(&call, traffic);
-        break;
-    case OPCODE_ATTENTION:
-        attention_traffic(&call, device->has_cores, device->shared_block_bytes, traffic);
-        break;
-    case OPCODE_ATTENTION_BACKWARD:
-        attention_backward_traffic(&call, device->has_cores, device->shared_block_bytes, traffic);
-        break;
-    case OPCODE_ATTENTION_BIAS_GRADIENT:
-        attention_bias_traffic(&call, device->shared_block_bytes, traffic);
-        break;
-    case OPCODE_GROUPED_MATMUL:
-        grouped_matmul_traffic(&call, device->has_cores, traffic);
-        break;
-    case OPCODE_SORT_IDS:
-        sort_ids_traffic(&call, traffic);
-        break;
-    case OPCODE_CONVOLUTION:
-    case OPCODE_CONVOLUTION_BACKWARD_INPUT:
-    case OPCODE_CONVOLUTION_BACKWARD_WEIGHT:
-        convolution_traffic(&call, traffic);
-        break;
-    default:
-        elements_traffic(&call, "element_kernel", tensor_element_count(&call.tensors[0]), traffic);
-        traffic->needed_bytes = operands_bytes(&call, 0, call.tensor_count);
-    }
+    model_call_traffic(&call, device, traffic);
 }

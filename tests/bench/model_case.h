@@ -23,5 +23,7 @@ extern const int model_case_count;
 /* A call of tensors that lie nowhere. */
 void model_call(const struct model_case *model, struct operation_call *call);
 void model_traffic(const struct model_case *model, const struct model_device *device, struct traffic *traffic);
+/* The same of any call. False, and no launches, where nothing counts its kernels. */
+bool model_call_traffic(const struct operation_call *call, const struct model_device *device, struct traffic *traffic);
 
 #endif

@@ -364,9 +364,8 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
     if (board < 0) {
         return answer(device_missing());
     }
-    *value = attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? (int)emulated_board_at(board)->shared_bytes_maximum
-             : emulated_board_at(board)->major < 8                ? 40
-                                                                  : 132; /* processors: of a T4, of an H100 */
+    bool of_shared = attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin;
+    *value = of_shared ? (int)emulated_board_at(board)->shared_bytes_maximum : EMULATION_PROCESSORS;
     return cudaSuccess;
 }
 

@@ -7,6 +7,8 @@
 #include <cuda_runtime_api.h>
 
 enum { EMULATION_SHARED_BYTES = 227 * 1024, EMULATION_THREADS = 1024 }; /* of a block */
+/* Of every emulated GPU: so few that some calls have a block for each of them, and some have not. */
+enum { EMULATION_PROCESSORS = 2 };
 
 /* The error that cudaGetLastError will tell. text: what cudaGetErrorString says of a cudaErrorLaunchFailure. */
 void emulation_error_set(cudaError_t error, const char *text);
