@@ -183,7 +183,7 @@ all_try() {
 page_write() {
     echo "# Mutants of the code for GPUs"
     echo
-    echo "Made by \`ci/mutate.sh --table\`; see tests/mutants/README.md. Each line of the code took away one thing."
+    echo "Made by \`ci/mutate.sh --table\`; see tests/mutants/README.md. Each row takes one thing away from one line."
     awk -F "$tab" -v OFS="$tab" '
         function cell(text) { gsub(/\|/, "\\|", text); return text }
         FILENAME ~ /reasons\.tsv$/ { kind_of_reason[$1, $2, $3] = $4; reason[$1, $2, $3] = $5; next }
