@@ -61,7 +61,9 @@ operations_of() {
     *.h) for unit in $units; do operations_of "$unit"; done | sort -u ;;
     *)
         sed -n 's/^const char \*\(launch_[a-z_0-9]*\)(.*/\1/p' "$1" | while read -r launch; do
-            sed -n "s/^ *KERNEL(\([A-Z_0-9]*\),.* $launch).*/\1/p" harness/kernels/operation.h
+            # A row may have several lines.
+            tr -d '\\\n' <harness/kernels/operation.h | sed 's/KERNEL(/\n&/g' |
+                sed -n "s/^KERNEL(\([A-Z_0-9]*\),.* $launch).*/\1/p"
         done
         ;;
     esac
