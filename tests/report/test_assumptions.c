@@ -193,6 +193,26 @@ static void disturbed_cases_are_left_out(void **state)
     json_release(document);
 }
 
+/* As if NVML counted what the driver keeps: no reading is apart from another, and all are too far off. */
+static void a_gap_may_not_be_wide_either(void **state)
+{
+    struct place *place = *state;
+    enum run_outcome outcome;
+    planted_write(H200 "/records.jsonl", place->records, DEVICE_READ, DEVICE_OFF, true);
+    char *content = whole_file_read(place->records), *end = content;
+    for (int line = 0; line < 3; line++) { /* of the run, of what was selected, of the first case */
+        end = strchr(end, '\n') + 1;
+    }
+    FILE *file = fopen(place->records, "w");
+    assert_non_null(file);
+    fwrite(content, 1, (size_t)(end - content), file);
+    assert_int_equal(fclose(file), 0);
+    free(content);
+    struct json *document = judged(place->folder, &outcome);
+    verdict_check(document, "both", "otherwise");
+    json_release(document);
+}
+
 /* Two runs may find another baseline each, and one run may not. */
 static void runs_may_differ_from_each_other(void **state)
 {
@@ -232,6 +252,7 @@ int main(void)
         cmocka_unit_test(records_of_real_gpus_hold),
         cmocka_unit_test_setup_teardown(each_row_falls_by_its_figure, place_make, place_remove),
         cmocka_unit_test_setup_teardown(disturbed_cases_are_left_out, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(a_gap_may_not_be_wide_either, place_make, place_remove),
         cmocka_unit_test_setup_teardown(runs_may_differ_from_each_other, place_make, place_remove),
         cmocka_unit_test(every_row_says_what_it_is_about),
     };
