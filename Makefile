@@ -372,7 +372,8 @@ bench: $(PROGRAM) $(BUILD)/tests/bench/bench
 GPU_OUT ?= results/gpu
 gpu: ## run all that needs a GPU, in eight minutes (SLICE=tests|suites|peers, GPU_OUT=DIR, NEED_GPU=1; docs/GPU.md)
 	@ci/gpu.sh --out "$(GPU_OUT)" --python "$(PYTHON)" $(if $(SLICE),--slice $(SLICE)) $(if $(NEED_GPU),--need-gpu) \
-	    $(GPU_OPTIONS) || { status=$$?; [ $$status -eq 77 ] || exit $$status; }
+	    $(addprefix --device ,$(filter cuda:%,$(DEVICE))) $(GPU_OPTIONS) || \
+	    { status=$$?; [ $$status -eq 77 ] || exit $$status; }
 
 strict: ## run every operation on an emulated GPU that is stricter than a real one (STRICT_OPTIONS="--seconds 180")
 strict: $(if $(EMULATION_WHY_NOT),,$(JUDGE) $(EMULATED) $(WATCHED) $(CHECKED))

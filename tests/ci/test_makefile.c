@@ -42,6 +42,14 @@ static void a_run_without_a_gpu_compiles_no_kernel(void **state)
 }
 
 /* A build folder that was kept while the GPU, or the wish, changed. */
+/* DEVICE is that of `make bench`, too, whose own word for none is the host. */
+static void the_device_of_make_is_the_one_measured(void **state)
+{
+    const struct make_scene *scene = *state;
+    make_expect(make_run(scene, GPUS_HIDDEN, WORDS("-n", "gpu", "DEVICE=cuda:1")), "--device cuda:1", true);
+    make_expect(make_run(scene, GPUS_HIDDEN, WORDS("-n", "gpu")), "--device", false);
+}
+
 static void what_was_built_for_others_is_built_anew(void **state)
 {
     const struct make_scene *scene = *state;
@@ -136,11 +144,9 @@ static void missing_headers_are_named_before_anything_is_compiled(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(it_is_built_for_the_gpu_that_is_here),
-        TEST(a_run_without_a_gpu_compiles_no_kernel),
-        TEST(what_was_built_for_others_is_built_anew),
-        TEST(a_commit_compiles_one_file_anew),
-        TEST(missing_headers_are_named_before_anything_is_compiled),
+        TEST(it_is_built_for_the_gpu_that_is_here),   TEST(a_run_without_a_gpu_compiles_no_kernel),
+        TEST(the_device_of_make_is_the_one_measured), TEST(what_was_built_for_others_is_built_anew),
+        TEST(a_commit_compiles_one_file_anew),        TEST(missing_headers_are_named_before_anything_is_compiled),
         TEST(a_release_is_built_without_a_revision),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
