@@ -94,8 +94,8 @@ static inline void grouped_matmul_traffic(const struct operation_call *call, boo
     traffic->on_cores = dtype_bytes(b->dtype) == 2;
 }
 
-/* sort_ids_kernel: a block reads all ids twice, 128 to a step of a warp; an id is written alone where groups are
- * many. */
+/* sort_ids_kernel: a block reads all ids twice, 128 to a step of a warp; of 32 ids those of one group are written side
+ * by side, so alone if groups are many. */
 static inline void sort_ids_traffic(const struct operation_call *call, struct traffic *traffic)
 {
     struct launch_traffic *launch = traffic_add(traffic, "sort_ids_kernel");
@@ -103,7 +103,8 @@ static inline void sort_ids_traffic(const struct operation_call *call, struct tr
     launch->blocks = grid_blocks(call->attributes.i[0], SORTED_GROUPS);
     launch->lanes = SORT_LANES;
     launch->read_bytes = 2 * count * 8 * launch->blocks;
-    launch->written_bytes = 2 * count * SECTOR_BYTES;
+    double runs = call->attributes.i[0] < WARP_LANES ? (double)call->attributes.i[0] : WARP_LANES;
+    launch->written_bytes = 2 * count / WARP_LANES * runs * request_bytes(WARP_LANES / runs, 8, 8);
     launch->touched_bytes = 3 * count * 8;
     launch->again_bytes = count * 8;
     launch->instructions = count * launch->blocks * (SORTED_GROUPS + 1) * 10;
