@@ -163,7 +163,10 @@ is_tried() {
 }
 
 all_try() {
+    # A copy of other sources would be built of both.
+    [ "$(cat "$work/revision" 2>/dev/null)" = "$(git rev-parse HEAD)" ] || rm -rf "$copy" "$work/present"
     [ -e "$copy/build/kept" ] || copy_make || exit 99
+    git rev-parse HEAD >"$work/revision"
     # Somebody may have ended the last one amid a mutant.
     present=$(cat "$work/present" 2>/dev/null)
     [ -z "$present" ] || (cd "$copy" && units=$(units_of "$present") && mutant_undo "$present")
