@@ -131,6 +131,8 @@ environment_write() {
         echo
         ci/within.sh 20 "$build/assay" hardware
         echo
+        COLUMNS=100 ci/within.sh 20 "$build/assay" doctor --device "$device"
+        echo
         facts=index,name,driver_version,vbios_version,memory.total,memory.used,mig.mode.current,ecc.mode.current
         ci/within.sh 20 nvidia-smi --query-gpu="$facts,compute_mode,persistence_mode,clocks.max.sm,power.limit" \
             --format=csv 2>&1
