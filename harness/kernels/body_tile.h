@@ -182,9 +182,10 @@ BODY void tile_load_turned(struct team team, struct tile to, struct tile_source 
 /* Fills the tile; zero beyond the source. */
 BODY void tile_load(struct team team, struct tile to, struct tile_source from)
 {
-    if (source_is_packed(from, from.column_stride, from.row_stride, from.columns)) {
+    bool has_lines = to.columns % TILE_STEP == 0, has_turned = to.rows % TILE_STEP == 0; /* that packets fill */
+    if (has_lines && source_is_packed(from, from.column_stride, from.row_stride, from.columns)) {
         FLOATING_SWITCH(from.dtype, TILE_STEP, { tile_load_lines<dtype, TILE_STEP>(team, to, from); });
-    } else if (source_is_packed(from, from.row_stride, from.column_stride, from.rows)) {
+    } else if (has_turned && source_is_packed(from, from.row_stride, from.column_stride, from.rows)) {
         FLOATING_SWITCH(from.dtype, TILE_STEP, { tile_load_turned<dtype, TILE_STEP>(team, to, from); });
     } else if (from.row_stride == 1) {
         FLOATING_SWITCH(from.dtype, 1, { tile_load_turned<dtype, 1>(team, to, from); });
