@@ -29,6 +29,18 @@ static enum assumption_verdict holds_if(bool holds)
     return holds ? ASSUMPTION_HOLDS : ASSUMPTION_OTHERWISE;
 }
 
+/* Of bytes of the whole device. Where NVML lists no process, as in a Linux of Windows, nobody who uses the GPU can be
+ * seen, and what is off may be theirs. */
+static enum assumption_verdict device_holds_if(const struct assumption_evidence *evidence, bool holds,
+                                               struct text *seen)
+{
+    if (!holds && evidence->process.known_count == 0) {
+        text_append(seen, "; NVML lists no process, so that others may have used the GPU unseen");
+        return ASSUMPTION_OPEN;
+    }
+    return holds_if(holds);
+}
+
 static int64_t magnitude(int64_t value)
 {
     return value < 0 ? -value : value;
@@ -127,8 +139,10 @@ static enum assumption_verdict baseline_judge(const struct assumption_evidence *
     text_append(seen, " used before the context, which took ");
     spread_append(seen, &evidence->context);
     text_format(seen, "; %d cases", evidence->context.known_count);
-    return holds_if(evidence->baseline.unknown_count == 0 && evidence->context.low > 0 &&
-                    evidence->context.widest <= GRANULE_BYTES);
+    return device_holds_if(evidence,
+                           evidence->baseline.unknown_count == 0 && evidence->context.low > 0 &&
+                               evidence->context.widest <= GRANULE_BYTES,
+                           seen);
 }
 
 static enum assumption_verdict process_judge(const struct assumption_evidence *evidence, struct text *seen)
@@ -176,8 +190,11 @@ static enum assumption_verdict loads_judge(const struct assumption_evidence *evi
     if (evidence->kernel.unknown_count > 0) {
         text_format(seen, "; at %d memory became more while a kernel was loaded", evidence->kernel.unknown_count);
     }
-    return holds_if(evidence->remainder.low >= -GRANULE_BYTES && evidence->remainder.high <= REMAINDER_BYTES_MAXIMUM &&
-                    evidence->kernel.unknown_count == 0);
+    return device_holds_if(evidence,
+                           evidence->remainder.low >= -GRANULE_BYTES &&
+                               evidence->remainder.high <= REMAINDER_BYTES_MAXIMUM &&
+                               evidence->kernel.unknown_count == 0,
+                           seen);
 }
 
 static enum assumption_verdict library_judge(const struct assumption_evidence *evidence, struct text *seen)
@@ -202,7 +219,7 @@ static enum assumption_verdict repeats_judge(const struct assumption_evidence *e
     }
     text_format(seen, "%d fresh processes of the same cases lie at most %s apart", evidence->repeated_count,
                 size_format(evidence->repeated_widest, width));
-    return holds_if(evidence->repeated_widest <= GRANULE_BYTES);
+    return device_holds_if(evidence, evidence->repeated_widest <= GRANULE_BYTES, seen);
 }
 
 static enum assumption_verdict constants_judge(const struct assumption_evidence *evidence, struct text *seen)
@@ -223,7 +240,7 @@ static enum assumption_verdict constants_judge(const struct assumption_evidence 
         holds = holds && magnitude(error->low) <= CONSTANTS_BYTES_MAXIMUM &&
                 magnitude(error->high) <= CONSTANTS_BYTES_MAXIMUM;
     }
-    return holds_if(holds);
+    return device_holds_if(evidence, holds, seen);
 }
 
 /* ---- a full GPU ---- */
@@ -247,7 +264,7 @@ static enum assumption_verdict full_judge(const struct assumption_evidence *evid
     if (other > 0) {
         text_format(seen, "; %s", proof->other_count > 0 ? proof->first : search->first);
     }
-    return holds_if(other == 0);
+    return device_holds_if(evidence, other == 0, seen);
 }
 
 static enum assumption_verdict trials_judge(const struct assumption_evidence *evidence, const struct trial_sum *sum,
@@ -260,7 +277,7 @@ static enum assumption_verdict trials_judge(const struct assumption_evidence *ev
     if (sum->right_count < sum->count) {
         text_format(seen, "; %s", sum->first);
     }
-    return holds_if(sum->right_count == sum->count);
+    return device_holds_if(evidence, sum->right_count == sum->count, seen);
 }
 
 static enum assumption_verdict ballast_judge(const struct assumption_evidence *evidence, struct text *seen)

@@ -115,7 +115,8 @@ static void each_fault_has_its_row_and_its_exit_code(void **state)
         {"hidden", NULL, "process", "untold", 0},
         {"mig=1", NULL, "instance", "holds", 0},
         {"ecc=0", "EMULATED_DRIVER=context:1000000 kernel:30000000", "loads", "otherwise", 1},
-        {"ecc=0", NULL, "cases", "open", 3}, /* the fault below */
+        {"hidden", "EMULATED_DRIVER=context:1000000 kernel:30000000", "loads", "open", 3}, /* or somebody unseen */
+        {"ecc=0", NULL, "cases", "open", 3},                                               /* the fault below */
         {"ecc=0", NULL, "cases", "holds", 0},
     };
     struct scene *scene = *state;
