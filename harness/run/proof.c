@@ -245,16 +245,35 @@ static struct json *pass_of(const struct json *limit)
     return failed ? json_boolean_new(false) : known ? json_boolean_new(true) : json_null_new();
 }
 
+/* Whether others used the GPU meanwhile, who may have taken the room of the tries. */
+static bool is_disturbed(const struct proof *proof)
+{
+    const struct json *device = json_get(proof->line, "device"), *validity = json_get(proof->line, "validity");
+    return strcmp(json_string_or(json_get(device, "kind"), ""), "cuda") == 0 &&
+           !json_boolean_or(json_get(validity, "valid"), true);
+}
+
+/* What a try on a disturbed GPU has failed is not known. */
+static bool failure_excuse(struct json *limit, struct json **pass)
+{
+    json_release(*pass);
+    *pass = json_null_new();
+    return note_add(limit, false, "somebody else used the GPU, so that nobody knows whose bytes were wanting");
+}
+
 static bool proof_judge(struct proof *proof, bool *failed)
 {
     const struct json *limits = json_get(proof->document, "limits");
-    bool made = true, known = json_count(limits) > 0;
+    bool made = true, known = json_count(limits) > 0, disturbed = is_disturbed(proof);
     *failed = false;
     for (size_t i = 0; made && i < json_count(limits); i++) {
         struct json *pass = pass_of(json_at(limits, i));
+        if (disturbed && !json_boolean_or(pass, true)) {
+            made = failure_excuse(json_at(limits, i), &pass);
+        }
         *failed = *failed || !json_boolean_or(pass, true);
         known = known && json_kind(pass) == JSON_KIND_BOOLEAN;
-        made = json_set(json_at(limits, i), "pass", pass);
+        made = json_set(json_at(limits, i), "pass", pass) && made;
     }
     double seconds = (double)(clock_ns() - proof->started_ns) / 1e9;
     return made && json_set(proof->document, "duration_s", json_real_new(seconds)) &&

@@ -135,10 +135,11 @@ struct liar {
     const char *plan;  /* what the child that plans says; NULL: nothing */
     const char *tried; /* what each try says; NULL: it crashes */
     bool hangs;
+    const char *disturbed; /* on what kind of device somebody else was seen; NULL: nobody was */
 };
 
 static const char MEASURED[] =
-    "{\"status\": \"ok\", \"estimates\": {\"replay\": {\"reserved_bytes_peak\": 6291456}}, "
+    "\"status\": \"ok\", \"estimates\": {\"replay\": {\"reserved_bytes_peak\": 6291456}}, "
     "\"reserved_bytes_peak\": 6291456, \"stages\": {\"load\": {\"requested_bytes\": 1, \"requested_bytes_peak\": 1, "
     "\"allocated_bytes\": 1, \"allocated_bytes_peak\": 1, \"reserved_bytes\": 6291456, \"reserved_bytes_peak\": "
     "6291456, \"device_bytes\": null, \"process_bytes\": null, \"process_bytes_peak\": null, \"seconds\": 0.5, "
@@ -155,8 +156,17 @@ static const char MEASURED[] =
 
 static void liar_run(void *context, const struct case_job *job, int file)
 {
-    (void)context;
+    const struct liar *liar = context;
     (void)job;
+    dprintf(file, "{");
+    if (liar->disturbed != NULL) {
+        dprintf(
+            file,
+            "\"device\": {\"kind\": \"%s\", \"name\": null, \"spec\": null, \"target\": null, \"total_bytes\": null, "
+            "\"driver\": null, \"runtime\": null, \"pci_bus_id\": null, \"uuid\": null}, "
+            "\"validity\": {\"valid\": false, \"reasons\": [\"another process\"]}, ",
+            liar->disturbed);
+    }
     dprintf(file, "%s", MEASURED);
 }
 
@@ -223,6 +233,18 @@ static void what_runs_with_a_granule_less_fails(void **state)
     flag_check(limit_of(proof_at(scene, 0), "replay", "reserved_bytes_peak"), "pass", true);
 }
 
+/* Whoever used the GPU took the room of the tries; a bound of a host is nobody else's. */
+static void what_fails_on_a_gpu_that_others_used_is_open(void **state)
+{
+    struct scene *scene = *state;
+    static const char refused[] = "{\"status\": \"ok\", \"runs\": false, \"refusal\": \"a segment was refused\"}\n";
+    assert_int_equal(lie(scene, (struct liar){.plan = PLAN, .tried = refused, .disturbed = "cuda"}), RUN_INCONCLUSIVE);
+    assert_string_equal(text_at(case_at(scene, 0), "status"), "ok");
+    assert_int_equal(json_kind(json_get(proof_at(scene, 0), "pass")), JSON_KIND_NULL);
+    assert_non_null(strstr(text_at(limit_of(proof_at(scene, 0), "replay", "least_bytes"), "note"), "somebody else"));
+    assert_int_equal(lie(scene, (struct liar){.plan = PLAN, .tried = refused, .disturbed = "host"}), RUN_FAIL);
+}
+
 /* A try that says nothing is no out of memory: nobody knows, and the exit code is 3. */
 static void what_could_not_be_tried_is_open(void **state)
 {
@@ -274,6 +296,7 @@ int main(void)
         TEST(an_honest_child_passes),
         TEST(what_runs_out_of_memory_with_its_bytes_fails),
         TEST(what_runs_with_a_granule_less_fails),
+        TEST(what_fails_on_a_gpu_that_others_used_is_open),
         TEST(what_could_not_be_tried_is_open),
         TEST(a_device_that_is_shared_is_not_filled),
     };
