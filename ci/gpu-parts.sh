@@ -224,7 +224,8 @@ part_conformance() {
     cat "$scratch/said"
     tail -n 1 "$out/conformance.txt"
     # A table of the host alone says nothing of the GPU.
-    [ "$code" -ne 0 ] || { [ "$gpu" = yes ] && ! grep -q '^cuda:.*Largest error' "$out/conformance.txt"; } || measured_note
+    [ "$code" -ne 0 ] || { [ "$gpu" = yes ] && ! grep -q '^cuda:.*Largest error' "$out/conformance.txt"; } ||
+        measured_note
     [ "$code" -ne 3 ] || [ -s "$scratch/remark" ] || remark "$(tail -n 1 "$scratch/said")"
     # The wrong operations have lines "NAME on DEVICE" below the tables.
     [ "$code" -ne 1 ] || ! grep -q ' on host' "$out/conformance.txt" || grep -q ' on cuda' "$out/conformance.txt" ||
