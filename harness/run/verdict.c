@@ -176,8 +176,9 @@ static struct json *verdict_make(const struct subject *subject, const char *esti
     return json_made(object, made);
 }
 
-/* Of a GPU whose constants hold, which a suite may judge apart: where there are none, nothing is missing. both: the
- * figures are known. */
+/* Of a GPU whose constants hold, which a suite may judge apart: where there are none, nothing is missing; where NVML
+ * lists not even our own process, as in a Linux of Windows, others may use the GPU unseen. both: the figures are
+ * known. */
 static const struct tolerance *calibrated_tolerance(const struct subject *subject, const char *estimator,
                                                     enum quantity quantity, bool both)
 {
@@ -185,7 +186,8 @@ static const struct tolerance *calibrated_tolerance(const struct subject *subjec
     bool holds = json_kind(constants) == JSON_KIND_OBJECT &&
                  json_kind(json_get(constants, "mismatch")) != JSON_KIND_STRING &&
                  strcmp(json_string_or(json_get(json_get(line, "device"), "kind"), ""), "cuda") == 0;
-    return both && holds && strcmp(estimator, "replay") == 0 && quantity_is_reading(quantity)
+    bool told = readings_highest(subject->found, LEVEL_PROCESS).known;
+    return both && holds && told && strcmp(estimator, "replay") == 0 && quantity_is_reading(quantity)
                ? suite_case_tolerance(subject->case_, TOLERANCE_CALIBRATED_GPU, quantity)
                : NULL;
 }

@@ -173,6 +173,18 @@ static void constants_that_hold_are_judged_and_nothing_else(void **state)
     assert_int_equal(pass_kind(scene, "device_bytes"), JSON_KIND_NULL);
 }
 
+/* Whose bytes they are that the device counts cannot be told there. */
+static void a_gpu_whose_processes_are_hidden_is_not_judged(void **state)
+{
+    struct scene *scene = *state;
+    struct constants constants = calibrated(scene);
+    constants.growth[0].levels.device.median++;
+    constants.growth[1].levels.device.median++;
+    assert_int_equal(setenv("EMULATED_NVML", "hidden", 1), 0);
+    assert_int_equal(measure_with(scene, &constants, LONGER CALIBRATED("0")), RUN_PASS);
+    assert_int_equal(pass_kind(scene, "device_bytes"), JSON_KIND_NULL);
+}
+
 /* The levels that replay has a tolerance of its own for stay with it. */
 static void a_word_for_replay_goes_before(void **state)
 {
@@ -196,6 +208,7 @@ int main(void)
         TEST(a_case_on_a_gpu_has_bounds),
         TEST(a_byte_is_seen_by_others_and_not_by_the_case_itself),
         TEST(constants_that_hold_are_judged_and_nothing_else),
+        TEST(a_gpu_whose_processes_are_hidden_is_not_judged),
         TEST(a_word_for_replay_goes_before),
         TEST(a_disturbed_row_neither_calibrates_nor_is_judged),
     };
