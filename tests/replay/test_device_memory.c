@@ -104,6 +104,12 @@ struct watch {
     int foreign_count;   /* stages in which others may have taken or given back what is seen */
 };
 
+/* Where nobody is listed, not even we, anybody may be there. */
+static bool others_may_be_seen(const struct device_reading *reading)
+{
+    return !reading->process_valid && (!reading->disturbance.foreign_valid || reading->disturbance.foreign_count > 0);
+}
+
 static void stage_watch(void *context, enum stage stage, const struct replay_stage *figures)
 {
     struct watch *watch = context;
@@ -112,7 +118,7 @@ static void stage_watch(void *context, enum stage stage, const struct replay_sta
         return;
     }
     assert_true(reading->process_valid || reading->device_valid);
-    watch->foreign_count += !reading->process_valid && reading->disturbance.foreign_count > 0;
+    watch->foreign_count += others_may_be_seen(reading) ? 1 : 0;
     int64_t held = reading->process_valid ? reading->process_bytes : reading->device_bytes;
     int64_t beyond = held - figures->reserved_bytes;
     watch->stage_count++;
