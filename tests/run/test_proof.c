@@ -136,6 +136,7 @@ struct liar {
     const char *tried; /* what each try says; NULL: it crashes */
     bool hangs;
     const char *disturbed; /* on what kind of device somebody else was seen; NULL: nobody was */
+    bool unseen;           /* nobody was, because nobody is listed there */
 };
 
 static const char MEASURED[] =
@@ -164,8 +165,8 @@ static void liar_run(void *context, const struct case_job *job, int file)
             file,
             "\"device\": {\"kind\": \"%s\", \"name\": null, \"spec\": null, \"target\": null, \"total_bytes\": null, "
             "\"driver\": null, \"runtime\": null, \"pci_bus_id\": null, \"uuid\": null}, "
-            "\"validity\": {\"valid\": false, \"reasons\": [\"another process\"]}, ",
-            liar->disturbed);
+            "\"validity\": {\"valid\": %s, \"reasons\": [\"another process\"]}, ",
+            liar->disturbed, liar->unseen ? "true" : "false");
     }
     dprintf(file, "%s", MEASURED);
 }
@@ -243,6 +244,8 @@ static void what_fails_on_a_gpu_that_others_used_is_open(void **state)
     assert_int_equal(json_kind(json_get(proof_at(scene, 0), "pass")), JSON_KIND_NULL);
     assert_non_null(strstr(text_at(limit_of(proof_at(scene, 0), "replay", "least_bytes"), "note"), "somebody else"));
     assert_int_equal(lie(scene, (struct liar){.plan = PLAN, .tried = refused, .disturbed = "host"}), RUN_FAIL);
+    assert_int_equal(lie(scene, (struct liar){.plan = PLAN, .tried = refused, .disturbed = "cuda", .unseen = true}),
+                     RUN_INCONCLUSIVE);
 }
 
 /* A try that says nothing is no out of memory: nobody knows, and the exit code is 3. */
