@@ -189,9 +189,29 @@ static void each_gpu_tells_of_itself(void **state)
     device_close(devices[1]);
 }
 
+/* Not of that which was used last. The first launch tries whether there is code for the GPU, and loads a kernel. */
+static void opening_a_gpu_tries_that_gpu(void **state)
+{
+    (void)state;
+    struct status error = {0};
+    struct device *devices[2] = {NULL, NULL};
+    struct device_reading readings[2];
+    assert_int_equal(setenv("EMULATED_DRIVER", "context:300000007 kernel:10007", 1), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(device_open(i == 0 ? "cuda:0" : "cuda:1", &devices[i], &error), STATUS_OK);
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(devices[i]->table->read_memory(devices[i], &readings[i], &error), STATUS_OK);
+        assert_int_equal(readings[i].device_bytes, 300000007 + 10007);
+        device_close(devices[i]);
+    }
+    assert_int_equal(unsetenv("EMULATED_DRIVER"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(opening_a_gpu_tries_that_gpu), /* the first: what was launched stays */
         cmocka_unit_test(two_gpus_compute_what_the_host_does),
         cmocka_unit_test(each_gpu_tells_of_itself),
     };
