@@ -53,6 +53,10 @@ function part_decided(kind, from, to, nth, joint,    part, passes) {
     passes = joint == "&&" || (joint == "" && (part ~ / < / || part ~ / >= 0$/) && part !~ / < 0$/)
     if (kind == "fallback" && part ~ /refused/) passes = part ~ /^!/
     tell(kind, nth, substr($0, 1, from - 1) (passes ? "true" : "false") substr($0, from + length(part)))
+    # What is left out where there is nothing may be begun there; what is only for what fits, taken for everything.
+    if (joint == "" && (part ~ / > 0$/ || part ~ /_fits_?[a-z_]*\(/)) {
+        tell(kind, nth + 1, substr($0, 1, from - 1) "true" substr($0, from + length(part)))
+    }
 }
 
 /^ *(\/\*|\*|\/\/)/ || /^#/ { next }
