@@ -291,6 +291,16 @@ is_tried() {
         END { exit !found }' "$verdicts"
 }
 
+# The list, those first whose unit is small; in the order of the kinds where it is the same.
+cheap_first() {
+    cut -f 2 "$work/list.tsv" | sort -u | while read -r file; do
+        unit=$(units_of "$file" | head -n 1)
+        printf '%s\t%d\n' "$file" "$(wc -c 2>/dev/null <"$copy/build/kept/watched/${unit:-none}.o")"
+    done >"$work/costs.tsv"
+    awk -F "$tab" -v OFS="$tab" 'NR == FNR { cost[$1] = $2; next } { print cost[$2], $0 }' "$work/costs.tsv" \
+        "$work/list.tsv" | LC_ALL=C sort -s -n -k 1,1 | cut -f 2-
+}
+
 all_try() {
     # A copy of other sources would be built of both.
     [ "$(cat "$work/sources" 2>/dev/null)" = "$(sources_sum)" ] || rm -rf "$copy" "$work/present"
@@ -299,7 +309,8 @@ all_try() {
     # Somebody may have ended the last one amid a mutant.
     present=$(cat "$work/present" 2>/dev/null)
     [ -z "$present" ] || (cd "$copy" && mutant_undo "$present")
-    list | awk -v share="${share%/*}" -v of="${share#*/}" 'NR % of == share % of' >"$work/list.tsv"
+    list >"$work/list.tsv"
+    cheap_first | awk -v share="${share%/*}" -v of="${share#*/}" 'NR % of == share % of' >"$work/share.tsv"
     while IFS="$tab" read -r kind file line which text becomes sum; do
         export becomes text
         is_tried "$file" "$which" "$sum" && continue
@@ -312,7 +323,7 @@ all_try() {
                 "$(echo "$said" | tr '\t\n' '  ' | cut -c 1-240)" "$sum" >>"$verdicts"
             echo "$verdict: $file:$line ($which): $text"
         ) || exit 99
-    done <"$work/list.tsv"
+    done <"$work/share.tsv"
 }
 
 # Of each mutant that is in the list, the last verdict on the file as it is.
