@@ -253,7 +253,10 @@ mutant_judge() {
     tests=$(tests_of "$2" "$1")
     operations=
     case $1 in *.c) ;; *) operations=$(cd "$root" && operations_of "$1" "$units" | sort -u) ;; esac
-    if [ -z "$operations$tests" ]; then
+    if [ -z "$operations$tests" ] && [ -n "$units_left" ]; then
+        verdict=survived
+        return
+    elif [ -z "$operations$tests" ]; then
         verdict="not judged"
         said="no operation or test is known to use it"
         return
