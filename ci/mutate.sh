@@ -91,7 +91,7 @@ tests_of() {
     case $1-$2 in
     device-*.c) echo test_emulated_placement test_emulated_visible test_emulated_placed_cases test_emulated_faults ;;
     fallback-*.c) echo test_emulated_refused_products test_emulated_faults ;;
-    fallback-*) echo test_checked_counts ;; # a slower way moves more
+    fallback-* | bound-*) echo test_checked_counts ;; # a slower way moves more
     esac
 }
 
@@ -206,8 +206,8 @@ question() {
     esac
 }
 
-# What small trials say of $operations, then, if nothing else is left to be compiled, all of conformance.
-kernel_judge() {
+# What small trials say of $operations.
+trials_judge() {
     for elements in $few 12000; do
         for plugin in watched checked; do
             for operation in $operations; do
@@ -215,7 +215,10 @@ kernel_judge() {
             done
         done
     done
-    [ -z "$units_left" ] || return
+}
+
+# What all of conformance says of them, for a mutant of the kind $1.
+whole_judge() {
     ends=$(($(date +%s) + whole))
     # Beyond their tensors only one of them looks.
     order=watched
@@ -262,8 +265,11 @@ mutant_judge() {
         return
     fi
     verdict=survived
-    tests_judge
-    [ "$verdict" != survived ] || kernel_judge "$2"
+    trials_judge
+    # What is left to be compiled says more.
+    [ -z "$units_left" ] || return
+    [ "$verdict" != survived ] || tests_judge
+    [ "$verdict" != survived ] || whole_judge "$2"
     [ "$verdict" != survived ] || [ -z "$untold" ] ||
         said="no whole answer for $(echo "$untold" | tr ' ' '\n' | sort -u | xargs)"
 }
