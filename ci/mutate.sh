@@ -300,11 +300,11 @@ is_tried() {
         END { exit !found }' "$verdicts"
 }
 
-# The list, those first whose unit is small; in the order of the kinds where it is the same.
+# The list, those first whose units are small together; in the order of the kinds where they are the same.
 cheap_first() {
     cut -f 2 "$work/list.tsv" | sort -u | while read -r file; do
-        unit=$(units_of "$file" | head -n 1)
-        printf '%s\t%d\n' "$file" "$(wc -c 2>/dev/null <"$copy/build/kept/watched/${unit:-none}.o")"
+        bytes=$(units_of "$file" | sed "s|.*|$copy/build/kept/watched/&.o|" | xargs -r cat | wc -c)
+        printf '%s\t%d\n' "$file" "$bytes"
     done >"$work/costs.tsv"
     awk -F "$tab" -v OFS="$tab" 'NR == FNR { cost[$1] = $2; next } { print cost[$2], $0 }' "$work/costs.tsv" \
         "$work/list.tsv" | LC_ALL=C sort -s -n -k 1,1 | cut -f 2-
