@@ -91,7 +91,7 @@ tests_of() {
     case $1-$2 in
     device-*.c) echo test_emulated_placement test_emulated_visible test_emulated_placed_cases test_emulated_faults ;;
     fallback-*.c) echo test_emulated_refused_products test_emulated_faults ;;
-    fallback-* | bound-*) echo test_checked_counts ;; # a slower way moves more
+    fallback-* | bound-*) echo test_checked_ids test_checked_counts ;; # a slower way moves more
     esac
 }
 
