@@ -31,8 +31,9 @@ static void refusal_append(struct text *text, const struct json *try_)
     }
 }
 
-/* found: the figures of that batch are those of the case, and its verdicts are told already. */
-static void try_append(struct text *text, const struct json *try_, int64_t found)
+/* found: the figures of that batch are those of the case, and its verdicts are told already. judged: what a disturbed
+ * GPU refused is no surprise. */
+static void try_append(struct text *text, const struct json *try_, int64_t found, bool judged)
 {
     int64_t batch = json_integer_or(json_get(try_, "batch"), 0);
     const struct json *predicted = json_get(try_, "predicted_runs");
@@ -40,7 +41,7 @@ static void try_append(struct text *text, const struct json *try_, int64_t found
     bool is_off = strcmp(ended, case_status_name(CASE_STATUS_FAIL)) == 0;
     bool is_refused = strcmp(ended, SEARCH_REFUSED) == 0, ran = strcmp(ended, SEARCH_RAN) == 0 || is_off;
     bool is_known = json_kind(predicted) == JSON_KIND_BOOLEAN && (ran || is_refused);
-    bool is_surprise = is_known && json_boolean_or(predicted, false) != ran;
+    bool is_surprise = judged && is_known && json_boolean_or(predicted, false) != ran;
     bool is_news = is_off && batch != found;
     if (!is_surprise && !is_news) {
         return;
@@ -58,9 +59,10 @@ static void try_append(struct text *text, const struct json *try_, int64_t found
 void search_failures_append(struct text *text, const struct json *case_line)
 {
     const struct json *tries = json_get(search_of(case_line), "tries");
+    bool judged = json_kind(json_get(search_of(case_line), "pass")) == JSON_KIND_BOOLEAN;
     struct text words = {0};
     for (size_t i = 0; json_kind(tries) == JSON_KIND_ARRAY && i < json_count(tries); i++) {
-        try_append(&words, json_at(tries, i), json_integer_or(json_get(search_of(case_line), "found"), 0));
+        try_append(&words, json_at(tries, i), json_integer_or(json_get(search_of(case_line), "found"), 0), judged);
     }
     text_append(text, text_string(&words));
     text->failed = text->failed || words.failed;

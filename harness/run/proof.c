@@ -2,12 +2,12 @@
 #include "harness/run/proof.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "harness/base/clock.h"
 #include "harness/record/level.h"
 #include "harness/record/outcome.h"
 #include "harness/run/case_line.h"
+#include "harness/run/disturbance.h"
 
 void proof_begin(struct proof *proof, struct json *line)
 {
@@ -245,29 +245,18 @@ static struct json *pass_of(const struct json *limit)
     return failed ? json_boolean_new(false) : known ? json_boolean_new(true) : json_null_new();
 }
 
-/* Whether others used the GPU meanwhile, who may have taken the room of the tries; or may have, unseen, because NVML
- * does not list even our own process. */
-static bool is_disturbed(const struct proof *proof)
-{
-    const struct json *device = json_get(proof->line, "device"), *validity = json_get(proof->line, "validity");
-    return strcmp(json_string_or(json_get(device, "kind"), ""), "cuda") == 0 &&
-           (!json_boolean_or(json_get(validity, "valid"), true) ||
-            json_kind(json_get(json_get(proof->line, "context"), "process_bytes")) != JSON_KIND_INTEGER);
-}
-
 /* What a try on a disturbed GPU has failed is not known. */
 static bool failure_excuse(struct json *limit, struct json **pass)
 {
     json_release(*pass);
     *pass = json_null_new();
-    return note_add(limit, false,
-                    "somebody else used the GPU, or may have unseen, so that nobody knows whose bytes were wanting");
+    return note_add(limit, false, DISTURBANCE_NOTE);
 }
 
 static bool proof_judge(struct proof *proof, bool *failed)
 {
     const struct json *limits = json_get(proof->document, "limits");
-    bool made = true, known = json_count(limits) > 0, disturbed = is_disturbed(proof);
+    bool made = true, known = json_count(limits) > 0, disturbed = line_is_disturbed(proof->line);
     *failed = false;
     for (size_t i = 0; made && i < json_count(limits); i++) {
         struct json *pass = pass_of(json_at(limits, i));

@@ -6,6 +6,7 @@
 #include "harness/question/batch_forecast.h"
 #include "harness/record/outcome.h"
 #include "harness/record/search_words.h"
+#include "harness/run/disturbance.h"
 #include "harness/run/search.h"
 
 static struct json *text_or_null(const char *text)
@@ -88,6 +89,29 @@ static struct json *pass_of(const struct search *search)
     return failed ? json_boolean_new(false) : known ? json_boolean_new(true) : json_null_new();
 }
 
+/* Whether others used the GPU during one of the tries, or may have unseen. */
+static bool is_disturbed(const struct search *search)
+{
+    bool disturbed = false;
+    for (int i = 0; i < search->record.count; i++) {
+        disturbed = disturbed || line_is_disturbed(search->record.tries[i].line);
+    }
+    return disturbed;
+}
+
+/* Sets whether the tries ended as replay says, and why that is open. What a disturbed GPU refused is not known. */
+static bool judgement_set(struct json *object, const struct search *search)
+{
+    struct json *pass = pass_of(search);
+    const char *note = search->note;
+    if (!json_boolean_or(pass, true) && is_disturbed(search)) {
+        json_release(pass);
+        pass = json_null_new();
+        note = DISTURBANCE_NOTE;
+    }
+    return json_set(object, "pass", pass) && json_set(object, "note", text_or_null(note));
+}
+
 static double best_per_second(const struct search *search)
 {
     double best = 0;
@@ -119,8 +143,7 @@ static struct json *search_json(const struct search *search, const struct batch_
         json_set(object, "per_second", rate_or_null(batch_throughput(workload, result->found, result->step_seconds))) &&
         json_set(object, "unit", json_string_new(workload->seq > 0 ? "tokens" : "samples")) &&
         json_set(object, "best_per_second", rate_or_null(best_per_second(search))) &&
-        json_set(object, "duration_s", json_real_new(seconds)) && json_set(object, "pass", pass_of(search)) &&
-        json_set(object, "note", text_or_null(search->note));
+        json_set(object, "duration_s", json_real_new(seconds)) && judgement_set(object, search);
     json_release(tries);
     return json_made(object, made);
 }

@@ -71,9 +71,12 @@ static void what_a_library_is_refused_was_not_predicted(void **state)
     struct scene *scene = *state;
     cases_set(scene, "  - {model: tiny-llama, mode: infer, seq: 1, batch: 2, for: sm_75, find_batch: halve}\n");
     assert_int_equal(setenv("EMULATED_DEVICE_BYTES", "67108864", 1), 0);
+    assert_int_equal(setenv("EMULATED_NVML", "older", 1), 0); /* which lists this process, and nobody else */
+    assert_int_equal(setenv("EMULATED_DRIVER", "context:1000 kernel:0 handle:0 modules:0", 1), 0);
     fault_plan(scene->folder, "cublasCreate:1:3");
     assert_int_equal(search(scene, 1), RUN_FAIL);
     fault_unplan();
+    assert_int_equal(unsetenv("EMULATED_NVML") + unsetenv("EMULATED_DRIVER"), 0);
     const struct json *line = case_at(scene, 0), *of = json_get(line, "search");
     const struct json *first = json_at(json_get(of, "tries"), 0);
     assert_string_equal(text_at(line, "status"), "fail");
@@ -84,6 +87,28 @@ static void what_a_library_is_refused_was_not_predicted(void **state)
     assert_int_equal(json_kind(json_get(first, "wanted_bytes")), JSON_KIND_NULL);
 }
 
+/* Others may have had the bytes: seen, or unseen where NVML lists nobody. */
+static void what_a_shared_gpu_refuses_is_open(void **state)
+{
+    struct scene *scene = *state;
+    cases_set(scene, "  - {model: tiny-llama, mode: infer, seq: 1, batch: 2, for: sm_75, find_batch: halve}\n");
+    assert_int_equal(setenv("EMULATED_DEVICE_BYTES", "67108864", 1), 0);
+    static const char *const others[] = {"process=77:1048576", "hidden"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        assert_int_equal(setenv("EMULATED_NVML", others[i], 1), 0);
+        fault_plan(scene->folder, "cublasCreate:1:3");
+        enum run_outcome outcome = search(scene, 1);
+        fault_unplan();
+        assert_int_equal(unsetenv("EMULATED_NVML"), 0);
+        const struct json *line = case_at(scene, 0), *of = json_get(line, "search");
+        assert_int_equal(outcome, RUN_INCONCLUSIVE);
+        assert_string_equal(text_at(line, "status"), "ok");
+        assert_int_equal(json_kind(json_get(of, "pass")), JSON_KIND_NULL);
+        assert_non_null(strstr(text_at(of, "note"), "somebody else used the GPU"));
+        assert_int_equal(integer_at(of, "found"), 1);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scene_open, gpu_unbound)
 
 int main(void)
@@ -92,6 +117,7 @@ int main(void)
         TEST(a_gpu_without_a_bound_is_predicted_by_what_it_has),
         TEST(a_gpu_that_others_use_is_not_predicted),
         TEST(what_a_library_is_refused_was_not_predicted),
+        TEST(what_a_shared_gpu_refuses_is_open),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
