@@ -77,8 +77,9 @@ static void module_look(const char *root, struct gpu_nodes *nodes)
 
 void gpu_nodes_read(const char *root, const char *visible, struct gpu_nodes *nodes)
 {
-    static const char control[] = "/dev/nvidiactl", uvm[] = "/dev/nvidia-uvm", wsl[] = "/dev/dxg";
-    *nodes = (struct gpu_nodes){.is_wsl = is_there(root, wsl),
+    static const char control[] = "/dev/nvidiactl", uvm[] = "/dev/nvidia-uvm", wsl[] = "/dev/dxg",
+                      wsl_driver[] = "/usr/lib/wsl/lib/libcuda.so.1";
+    *nodes = (struct gpu_nodes){.is_wsl = is_there(root, wsl) && is_there(root, wsl_driver),
                                 .has_control = is_there(root, control),
                                 .has_uvm = is_there(root, uvm),
                                 .is_hidden = visible != NULL && (*visible == '\0' || strncmp(visible, "-1", 2) == 0)};

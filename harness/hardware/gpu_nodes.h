@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 struct gpu_nodes {
-    int gpu_count;    /* /dev/nvidia0, ...; of WSL2, which has no such file, 1 if there is /dev/dxg */
-    bool is_wsl;      /* /dev/dxg */
+    int gpu_count;    /* /dev/nvidia0, ...; of WSL2, which has no such file, 1 */
+    bool is_wsl;      /* /dev/dxg, which is any maker's, and NVIDIA's driver of Windows beside it */
     bool has_control; /* /dev/nvidiactl */
     bool has_uvm;     /* /dev/nvidia-uvm */
     int closed_count; /* of all of them, those that this user may not open */

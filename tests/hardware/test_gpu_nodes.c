@@ -110,6 +110,14 @@ static void wsl_has_a_file_of_its_own(void **state)
     struct gpu_nodes nodes;
     file_make(*state, "dev/dxg", "", 0666);
     gpu_nodes_read(((struct scene *)*state)->root, NULL, &nodes);
+    assert_false(nodes.is_wsl); /* it may be a GPU of AMD or Intel */
+    assert_false(gpu_nodes_show_one(&nodes));
+    folder_make(*state, "usr");
+    folder_make(*state, "usr/lib");
+    folder_make(*state, "usr/lib/wsl");
+    folder_make(*state, "usr/lib/wsl/lib");
+    file_make(*state, "usr/lib/wsl/lib/libcuda.so.1", "", 0444);
+    gpu_nodes_read(((struct scene *)*state)->root, NULL, &nodes);
     assert_true(nodes.is_wsl);
     assert_true(gpu_nodes_show_one(&nodes));
     assert_false(nodes.has_module);
