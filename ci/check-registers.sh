@@ -2,7 +2,7 @@
 # Whether every CUDA kernel can be launched on every architecture: the registers of a thread, in steps of 8, times the
 # threads of its largest launch are at most 65,536, and its own shared memory is at most 48 KiB. What ptxas says; needs
 # nvcc, no GPU. A kernel's largest launch is its __launch_bounds__; one without them is launched with 256 threads at
-# most.
+# most, which is held against the sources: row_lanes() may give 1024.
 #
 # Compiling takes minutes, so what was said of a file is kept in CACHE until the file, a header or nvcc changes.
 #
@@ -95,11 +95,22 @@ report_judge() {
         }' "$2"
 }
 
+# Kernels that are launched with row_lanes() and have no launch bounds.
+unbounded_print() {
+    sed -n 's/^.*[^a-z0-9_]\([a-z][a-z0-9_]*\)<<<.*row_lanes(.*/\1/p' "$1" | sort -u | while read -r kernel; do
+        [ "$kernel" = kernel ] || # a parameter
+            grep -q "\(ROW_KERNEL_FUNCTION\|__launch_bounds__([A-Z0-9_]*)\) $kernel(" "$1" ||
+            echo "$1: $kernel is launched with row_lanes(), up to 1024 threads; make it a ROW_KERNEL_FUNCTION"
+    done
+}
+
 failed=0
 late=
 checked=0
 for file in harness/kernels/*.cu harness/device/cuda/*.cu; do
     grep -q __global__ "$file" || grep -q 'ROW_KERNEL\|ROW_MEMORY_KERNEL' "$file" || continue
+    unbounded=$(unbounded_print "$file")
+    [ -z "$unbounded" ] || { echo "$unbounded"; failed=1; }
     report=$cache/$(basename "$file" .cu).report
     key=$({ echo "$common"; cat "$file"; } | cksum)
     if [ "$(cat "$report.key" 2>/dev/null)" != "$key" ] || [ ! -f "$report" ]; then

@@ -198,8 +198,8 @@ const char *launch_gather(const struct operation_call *call, cudaStream_t stream
 }
 
 /* Each lane has a run of its row, and counts what stands before it. */
-static __global__ void token_positions_kernel(const int64_t *ids, int64_t *out, struct rows rows,
-                                              struct position_rule rule)
+ROW_KERNEL_FUNCTION token_positions_kernel(const int64_t *ids, int64_t *out, struct rows rows,
+                                           struct position_rule rule)
 {
     int64_t run = (rows.columns + blockDim.x - 1) / blockDim.x;
     int64_t first = threadIdx.x * run;

@@ -138,6 +138,23 @@ static void more_shared_memory_than_a_kernel_may_have_is_a_breach(void **state)
     expect(no_options, 1, "_Z4rowsv on sm_80: 49153 bytes of shared memory of its own");
 }
 
+static void a_large_launch_needs_launch_bounds(void **state)
+{
+    (void)state;
+    static const char launch[] = "void go() {\n    few_kernel<<<rows, LANES, 0>>>();\n"
+                                 "    rows_kernel<<<rows, row_lanes(columns), 0>>>();\n}\n";
+    char source[512];
+    file_write("report", KERNEL("sm_80", "20 registers"), 0600);
+    snprintf(source, sizeof source, "static __global__ void few_kernel();\nROW_KERNEL_FUNCTION rows_kernel();\n%s",
+             launch);
+    file_write("harness/kernels/launch_a.cu", source, 0600);
+    expect(no_options, 0, "1 files checked");
+    snprintf(source, sizeof source, "static __global__ void few_kernel();\nstatic __global__ void rows_kernel();\n%s",
+             launch);
+    file_write("harness/kernels/launch_a.cu", source, 0600);
+    expect(no_options, 1, "launch_a.cu: rows_kernel is launched with row_lanes()");
+}
+
 static void what_there_was_no_time_for_is_said(void **state)
 {
     (void)state;
@@ -173,6 +190,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(kernels_that_fit_pass_and_are_compiled_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(more_registers_than_there_are_is_a_breach, set_up, tear_down),
         cmocka_unit_test_setup_teardown(more_shared_memory_than_a_kernel_may_have_is_a_breach, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_large_launch_needs_launch_bounds, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_there_was_no_time_for_is_said, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_nvcc_that_fails_is_a_failure, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_nvcc_it_is_skipped, set_up, tear_down),
