@@ -18,6 +18,7 @@ enum { FILE_NONE = -1, FILE_FIRST = 3, FILE_LAST = 255, POLL_US = 200000 };
 static const struct option_row options[] = {
     {"device", OPTION_VALUE, "D", "the GPU: cuda (default) or cuda:N"},
     {"fd", OPTION_VALUE, "N", "lock this descriptor, which is open on the file, and print nothing"},
+    {"name", OPTION_FLAG, NULL, "print what the GPU is called in the name of the file, and make none"},
     {"wait-device", OPTION_VALUE, "SECONDS",
      "how long to wait for a GPU that another run has, also as 5m (default: 0)"},
     {"out", OPTION_VALUE, "DIR", "the folder of records that others are told of (default: the current one)"},
@@ -85,6 +86,15 @@ static enum status_code path_print(const char *folder, const char *name, struct 
     return code;
 }
 
+static enum status_code name_print(const char *name, struct status *error)
+{
+    struct text text = {0};
+    text_format(&text, "%s\n", name);
+    enum status_code code = output_text(&text, error);
+    text_release(&text);
+    return code;
+}
+
 static enum status_code lock_run(const struct arguments *arguments, enum exit_code *exit_code, struct status *error)
 {
     const char *spec = arguments_value(arguments, "device");
@@ -94,10 +104,13 @@ static enum status_code lock_run(const struct arguments *arguments, enum exit_co
     (void)exit_code;
     enum status_code code = number_option_read(arguments, "fd", FILE_FIRST, FILE_LAST, &file, error);
     if (code == STATUS_OK) {
-        code = folder_find(&folder, error);
+        code = name_find(spec != NULL ? spec : "cuda", name, error);
+    }
+    if (code == STATUS_OK && arguments_value(arguments, "name") != NULL) {
+        return name_print(name, error);
     }
     if (code == STATUS_OK) {
-        code = name_find(spec != NULL ? spec : "cuda", name, error);
+        code = folder_find(&folder, error);
     }
     if (code != STATUS_OK) {
         return code;

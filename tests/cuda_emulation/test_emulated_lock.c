@@ -87,6 +87,8 @@ static void a_descriptor_of_something_else_is_refused(void **state)
     struct command_result result = script_run(*state, "exec 9</dev/null; \"$assay\" lock --fd 9");
     command_refused(result, "descriptor 9 is not ");
     command_refused(script_run(*state, "\"$assay\" lock --fd 2"), "lock: --fd");
+    script_says(*state, "ASSAY_LOCK_DIR=/none \"$assay\" lock --name --device cuda:0",
+                "GPU-00000000-0000-0000-0000-000000000001\n");
     result = script_run(*state, "\"$assay\" lock --device host");
     assert_int_equal(result.exit_code, 77);
     command_says(&result.error, "host is no GPU, and only GPUs have locks");
