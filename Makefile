@@ -136,6 +136,9 @@ EMULATION_WHY_NOT := $(if $(shell command -v $(firstword $(CXX)) 2>/dev/null),,t
 ifneq ($(VARIANT),release)
 EMULATION_WHY_NOT := the sanitizers do not follow its fibers
 endif
+ifeq ($(EMULATION),no)
+EMULATION_WHY_NOT := EMULATION=no
+endif
 ifneq ($(EMULATION_WHY_NOT),)
 TEST_C     := $(filter-out tests/cuda_emulation/%,$(TEST_C))
 endif

@@ -3,6 +3,7 @@
 # shellcheck shell=sh disable=SC2034,SC2154
 
 tests_why_not=
+emulated_why_not= # the same of tests/cuda_emulation alone
 
 # The cores that this process may use: those of its affinity, and not more than its container is given time for.
 cores_here() {
@@ -12,7 +13,8 @@ cores_here() {
     echo "$cores"
 }
 
-# Everything takes some 600 seconds of one core: half as much again, and what is not shared among cores.
+# What is needed takes some 600 seconds of one core: half as much again, and what is not shared among cores. The tests of
+# the emulated GPU come last, in what is left: no GPU needs them.
 build_seconds_of() {
     echo $((120 + 900 / $1))
 }
@@ -121,10 +123,20 @@ part_build() {
         return 0
     fi
     tests_why_not="the tests are not built"
-    limited $make_plainly $cuda tests
+    limited $make_plainly $cuda EMULATION=no tests
     make_judge "$?" "the build of the tests" || return
     tests_why_not=
-    remark "$(plugin_words)"
+    emulated_why_not="the tests of the emulated GPU are not built"
+    limited $make_plainly $cuda tests
+    make_judge "$?" "the build of the tests of the emulated GPU"
+    emulated_code=$?
+    case $emulated_code in
+    0) emulated_why_not='' ;;
+    3) emulated_why_not="$emulated_why_not: $(cat "$scratch/remark")" ;;
+    *) return "$emulated_code" ;;
+    esac
+    : >"$scratch/cause"
+    remark "$(plugin_words)${emulated_why_not:+; $emulated_why_not}"
 }
 
 # 77 if there are no tests of these sources; those of others may lie there.

@@ -22,7 +22,8 @@ static const char make_body[] =
     "case $goal in\n"
     "info) echo 'CUDA plug-in    no: nvcc was not found here' ;;\n"
     "all) ln -sf \"$(cat \"$at/program\")\" build/assay ;;\n"
-    "tests) if [ -e \"$at/broken\" ]; then echo 'test_a.c:1: error: stand-in' >&2; exit 2; fi\n"
+    "tests) case \"$*\" in *EMULATION=no*) ;; *) [ ! -e \"$at/emulation\" ] || exec sleep 60 ;; esac\n"
+    "    if [ -e \"$at/broken\" ]; then echo 'test_a.c:1: error: stand-in' >&2; exit 2; fi\n"
     "    mkdir -p build/tests/base; cp \"$at/build/tests/area/test_it\" build/tests/base/test_json ;;\n"
     "esac";
 
@@ -145,6 +146,18 @@ static void a_build_without_time_goes_on_later(void **state)
     gpu_scene_says(scene, "timing.tsv", "start it again: make goes on where it was\n");
 }
 
+/* No GPU needs the tests of the emulated one, which take the longest to build. */
+static void without_time_for_the_emulated_tests_all_else_is_measured(void **state)
+{
+    const struct gpu_scene *scene = *state;
+    file_write(scene, "emulation", "");
+    struct command_result result = run(scene);
+    gpu_scene_expect(scene, &result, 0, "pass on the host, there is no GPU; had no time: host; exit code 0");
+    assert_true(gpu_scene_part_is(scene, "build", "ok"));
+    gpu_scene_says(scene, "timing.tsv", "3 passed, 0 failed, 0 skipped; the tests of the emulated GPU are not built: ");
+    gpu_scene_says(scene, "timing.tsv", "start it again: make goes on where it was");
+}
+
 /* The GPU is seen, and nvcc is not there. */
 static void a_gpu_without_a_compiler_for_it_says_so(void **state)
 {
@@ -165,6 +178,7 @@ int main(void)
         TREE_TEST(without_cmocka_the_suites_are_measured),
         TREE_TEST(what_cannot_be_built_is_named),
         TREE_TEST(a_build_without_time_goes_on_later),
+        TREE_TEST(without_time_for_the_emulated_tests_all_else_is_measured),
         TREE_TEST(a_gpu_without_a_compiler_for_it_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
