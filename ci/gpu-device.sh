@@ -10,23 +10,22 @@ gpu_bytes=0
 gpu_words=$device # the GPU as a person knows it
 device_files=/dev # where the driver's are
 
-# The path of a device's lock, whose name is that of the GPU; nothing if it has none, and $scratch/said says why.
-lock_path_of() {
-    ci/within.sh --print 30 "$build/assay" lock --device "$1" 2>"$scratch/said"
+# What a device is called in the name of its lock (--name), which needs no folder for locks, or the path of the lock;
+# nothing if there is none, and $scratch/said says why.
+lock_of() {
+    ci/within.sh --print 30 "$build/assay" lock --device "$1" ${2:+"$2"} 2>"$scratch/said"
 }
 
 # From here on only the GPU that was asked for can be seen, whatever its number, and its number is 0: of the programs
 # that run here not all take a number, and those of others count in other ways. If that does not lead to the same GPU
 # (some drivers know no UUID of an instance), nothing is hidden.
 gpu_isolate() {
-    lock_path=$(lock_path_of "$device") && [ -n "$lock_path" ] || return
-    gpu_uuid=${lock_path##*/assay-}
-    gpu_uuid=${gpu_uuid%.lock}
+    gpu_uuid=$(lock_of "$device" --name) && [ -n "$gpu_uuid" ] || return
     client_hold
     case $gpu_uuid in GPU-* | MIG-*) ;; *) return ;; esac
     visible_before=${CUDA_VISIBLE_DEVICES-unset}
     export CUDA_VISIBLE_DEVICES="$gpu_uuid"
-    if [ "$(lock_path_of cuda:0)" = "$lock_path" ]; then
+    if [ "$(lock_of cuda:0 --name)" = "$gpu_uuid" ]; then
         gpu_words="$device ($gpu_uuid)"
         device=cuda:0
     elif [ "$visible_before" = unset ]; then
@@ -40,7 +39,11 @@ gpu_isolate() {
 
 # The lock for the whole run: all that is started has descriptor 8, and so the lock. Returns 3 if another run has it.
 gpu_lock() {
-    [ -n "$lock_path" ] && { command exec 8<"$lock_path"; } 2>/dev/null || return 0
+    [ -n "$gpu_uuid" ] || return 0
+    lock_path=$(lock_of "$device") && [ -n "$lock_path" ] && { command exec 8<"$lock_path"; } 2>/dev/null || {
+        echo "no lock is held: $(sed -n 's/^assay: //p' "$scratch/said" | tail -n 1)"
+        return 0
+    }
     part_end_ms=$((part_end_ms + wait_seconds * 1000))
     limited "$build/assay" lock --device "$device" --fd 8 --wait-device "$wait_seconds" --out "$out" 2>"$scratch/said"
     lock_code=$?
@@ -106,8 +109,15 @@ gpu_refuse() {
     cause "$1" "$3"
 }
 
+# CUDA's libraries may take a minute from a slow disk, once; a driver that hangs takes longer than anybody waits.
+gpu_is_late() {
+    : >"$scratch/cause"
+    gpu_refuse time "the GPU had no time" "its first case was not over after $limit_seconds s; start it again, or with \
+--seconds $((seconds + 300)); if that is no better, 'assay doctor' says what is wrong"
+}
+
 part_device() {
-    lock_path='' gpu_uuid=''
+    gpu_uuid=''
     cublas_of_torch_add
     gpu_isolate
     if gpu_lock; then
@@ -119,6 +129,13 @@ part_device() {
         0,*) gpu=yes gpu_why_not='' target=$device ;;
         77,*) gpu=no gpu_why_not="no GPU: $reason" target=host ;;
         3,*' is taken by '*) gpu_refuse busy "the GPU is busy" "$reason" ;;
+        3,*)
+            if grep -q '^time' "$scratch/cause"; then
+                gpu_is_late
+            else
+                gpu_refuse unusable "the GPU cannot be used" "${reason:-its first case was not measured}"
+            fi
+            ;;
         *)
             gpu_refuse unusable "the GPU cannot be used" "${reason:-its first case was not measured}"
             [ "$code" -ne 1 ] || echo "gpu	" >"$scratch/cause"

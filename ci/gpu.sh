@@ -20,7 +20,7 @@ set -u
 # Slice, part, seconds of its own. What a part leaves unspent is there for those after it. What no GPU is needed for
 # comes last. The build's seconds are not among those of the run.
 parts='all build 0
-all device 20
+all device 60
 suites assumptions 20
 tests conformance 60
 tests tests 60

@@ -55,14 +55,20 @@ static void a_failure_says_where(void **state)
     gpu_scene_expect(scene, &result, 1, "FAIL on the GPU: tests; on the host alone: host; exit code 1 after");
 }
 
-/* One that says how the assumptions are, instead of asking them, which takes the emulated GPU minutes. */
-static void program_write(const struct gpu_scene *scene, const char *assumed)
+/* One that does something else instead of a command with that first word behind it. */
+static void stand_in_write(const struct gpu_scene *scene, const char *command, const char *instead)
 {
     char program[PATH_MAX], body[PATH_MAX + 512];
     assert_non_null(realpath(program_path(), program));
-    snprintf(body, sizeof body, "case $1,$2 in assumptions,--device) %s ;; esac; exec '%s' \"$@\"", assumed, program);
+    snprintf(body, sizeof body, "case $1,$2 in %s) %s ;; esac; exec '%s' \"$@\"", command, instead, program);
     assert_int_equal(unlink(gpu_scene_path(scene, "build/assay")), 0);
     script_write(gpu_scene_path(scene, "build"), "assay", body);
+}
+
+/* Which says how the assumptions are, instead of asking them, which takes the emulated GPU minutes. */
+static void program_write(const struct gpu_scene *scene, const char *assumed)
+{
+    stand_in_write(scene, "assumptions,--device", assumed);
 }
 
 static void an_assumption_that_is_wrong_is_a_failure(void **state)
@@ -193,6 +199,45 @@ static void only_the_gpu_that_was_asked_for_is_seen(void **state)
     gpu_scene_expect(scene, &result, 3, "inconclusive, there is no GPU: device");
 }
 
+/* There is no folder that everybody may write into; which GPU it is needs none. */
+static void without_a_folder_for_locks_one_gpu_is_seen(void **state)
+{
+    const struct gpu_scene *scene = *state;
+    script_write(gpu_scene_path(scene, "build/tests/area"), "test_it",
+                 "[ \"$CUDA_VISIBLE_DEVICES\" = " SECOND_UUID " ] || exit 1; echo '[  PASSED  ] 1 test(s).'");
+    stand_in_write(scene, "lock,--device",
+                   "[ \"$4\" = --name ] || { echo 'assay: lock: neither folder' >&2; exit 77; }");
+    struct command_result result =
+        run(scene, OPTIONS("--tier", "host", "--slice", "tests", "--device", "cuda:1"), "EMULATED_GPUS=2");
+    gpu_scene_expect(scene, &result, 0, "pass; exit code 0 after");
+    gpu_scene_says(scene, "log.txt", "no lock is held: lock: neither folder");
+    gpu_scene_says(scene, "timing.tsv", "cuda:1 (" SECOND_UUID "): emulated sm_90; tier host on cuda:0");
+}
+
+/* A case that its own limit ends, on a GPU that is too slow for it, and time to spare. */
+static void a_case_that_is_too_slow_had_no_time(void **state)
+{
+    const struct gpu_scene *scene = *state;
+    gpu_scene_suite(scene, "adam-gpu",
+                    "  - {model: tiny-gpt2, mode: load}\n"
+                    "  - {model: gpt2-large, mode: train, seq: 512, batch: 8}\ntimeout_seconds: 2\n");
+    struct command_result result =
+        run(scene, OPTIONS("--tier", "host", "--slice", "suites"), "EMULATED_DEVICE_BYTES=80000000000");
+    gpu_scene_expect(scene, &result, 0, "pass; had no time: adam; exit code 0 after");
+    gpu_scene_says(scene, "timing.tsv", "\thost: 2 cases: 1 ok, 1 timeout");
+}
+
+/* As CUDA's libraries may, from a slow disk: nothing is known of the GPU, and the line says what to do. */
+static void a_gpu_that_begins_slowly_is_not_called_unusable(void **state)
+{
+    const struct gpu_scene *scene = *state;
+    stand_in_write(scene, "run,suites/selftest.yaml", "exec sleep 60");
+    struct command_result result = run(scene, OPTIONS("--slice", "suites", "--seconds", "12"), "X=");
+    gpu_scene_expect(scene, &result, 3, "inconclusive, had no time (its first case was not over after ");
+    gpu_scene_says(scene, "timing.tsv", "start it again, or with --seconds 312; ");
+    gpu_scene_says(scene, "timing.tsv", "\tnot measured: the GPU had no time\n");
+}
+
 #define SCENE_TEST(test) cmocka_unit_test_setup_teardown(test, gpu_scene_make, gpu_scene_remove)
 
 int main(void)
@@ -207,6 +252,9 @@ int main(void)
         SCENE_TEST(a_small_gpu_measures_what_fits),
         SCENE_TEST(the_gpu_is_locked_from_the_first_part_to_the_last),
         SCENE_TEST(only_the_gpu_that_was_asked_for_is_seen),
+        SCENE_TEST(without_a_folder_for_locks_one_gpu_is_seen),
+        SCENE_TEST(a_case_that_is_too_slow_had_no_time),
+        SCENE_TEST(a_gpu_that_begins_slowly_is_not_called_unusable),
     };
     gpus_need_two();
     return cmocka_run_group_tests(tests, NULL, NULL);
