@@ -137,7 +137,7 @@ ifneq ($(VARIANT),release)
 EMULATION_WHY_NOT := the sanitizers do not follow its fibers
 endif
 ifeq ($(EMULATION),no)
-EMULATION_WHY_NOT := EMULATION=no
+EMULATION_WHY_NOT := EMULATION=no was given
 endif
 ifneq ($(EMULATION_WHY_NOT),)
 TEST_C     := $(filter-out tests/cuda_emulation/%,$(TEST_C))
@@ -431,7 +431,7 @@ clean: ## remove everything that was built
 	rm -rf build
 
 help: ## this list
-	@echo "make [TARGET] [VARIANT=release|san] [V=1] [CUDA=no] [CURL=no] [CUDA_ARCHS=\"90 120\"] [WERROR=1]" \
+	@echo "make [TARGET] [VARIANT=release|san] [V=1] [CUDA=no] [EMULATION=no] [CURL=no] [CUDA_ARCHS=\"90 120\"] [WERROR=1]" \
 	    "[PREFIX=... DESTDIR=...] [DEVICE=... PYTHON=... SLICE=... GPU_OUT=...]"
 	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | \
 	    while IFS="$$(printf '\t')" read -r t d; do \
