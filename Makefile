@@ -431,8 +431,8 @@ clean: ## remove everything that was built
 	rm -rf build
 
 help: ## this list
-	@echo "make [TARGET] [VARIANT=release|san] [V=1] [CUDA=no] [EMULATION=no] [CURL=no] [CUDA_ARCHS=\"90 120\"] [WERROR=1]" \
-	    "[PREFIX=... DESTDIR=...] [DEVICE=... PYTHON=... SLICE=... GPU_OUT=...]"
+	@echo "make [TARGET] [VARIANT=release|san] [V=1] [CUDA=no] [EMULATION=no] [CURL=no] [CUDA_ARCHS=\"90 120\"]" \
+	    "[WERROR=1] [PREFIX=... DESTDIR=...] [DEVICE=... PYTHON=... SLICE=... GPU_OUT=...]"
 	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | \
 	    while IFS="$$(printf '\t')" read -r t d; do \
 	    printf '  make %-13s %s\n' "$$t" "$$d"; done

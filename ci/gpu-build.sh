@@ -13,8 +13,8 @@ cores_here() {
     echo "$cores"
 }
 
-# What is needed takes some 600 seconds of one core: half as much again, and what is not shared among cores. The tests of
-# the emulated GPU come last, in what is left: no GPU needs them.
+# What is needed takes some 600 seconds of one core: half as much again, and what is not shared among cores. The tests
+# of the emulated GPU come last, in what is left: no GPU needs them.
 build_seconds_of() {
     echo $((120 + 900 / $1))
 }
