@@ -119,21 +119,22 @@ static enum status_code cases_measure(const struct arguments *arguments, struct 
     const char *path = suite_path(arena, name != NULL ? name : "suites/assumptions.yaml");
     struct run_progress progress = run_progress_terminal(arguments_value(arguments, "quiet") != NULL);
     enum status_code code = options_read(arguments, arena, run, error);
-    run->progress = progress;
-    run->progress.context = &progress;
-    run->progress.ended = case_ended;
+    struct run_options wanted = *run;
+    wanted.progress = progress;
+    wanted.progress.context = &progress;
+    wanted.progress.ended = case_ended;
     if (code == STATUS_OK && path == NULL) {
         code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path");
     }
     if (code == STATUS_OK) {
-        code = suite_read(path, run->catalogue_dir, &suite, error);
+        code = suite_read(path, wanted.catalogue_dir, &suite, error);
     }
     if (code == STATUS_OK) {
-        code = parent_folders_make(run->folder, error);
+        code = parent_folders_make(wanted.folder, error);
     }
     if (code == STATUS_OK) {
-        run->suite = &suite;
-        code = run_suite(run, &result, error);
+        wanted.suite = &suite;
+        code = run_suite(&wanted, &result, error);
         run_progress_end();
     }
     suite_release(&suite);

@@ -62,13 +62,15 @@ static void nothing_found(struct doctor *doctor, const struct surroundings *arou
 static void permission_look(struct doctor *doctor, const struct gpu_nodes *nodes)
 {
     struct stat file;
+    struct group row, *group = NULL;
+    char text[4096]; /* of the names in row; a group with more members than fit is remedied as if it had no name */
     if (nodes->closed_count == 0) {
         return;
     }
     finding_add(doctor, AREA_GPU, FINDING_MISSING, "permission", "%s may not be opened by this user%s", nodes->closed,
                 nodes->closed_count > 1 ? ", nor may others of its kind" : "");
-    const struct group *group = stat(nodes->closed, &file) == 0 ? getgrgid(file.st_gid) : NULL;
-    if (group != NULL && file.st_gid != 0 && (file.st_mode & S_IWGRP) != 0) {
+    bool has_group = stat(nodes->closed, &file) == 0 && getgrgid_r(file.st_gid, &row, text, sizeof text, &group) == 0;
+    if (has_group && group != NULL && file.st_gid != 0 && (file.st_mode & S_IWGRP) != 0) {
         remedy_set(doctor, "sudo usermod -aG %s \"$USER\", and log in again", group->gr_name);
     } else {
         remedy_set(doctor, "sudo chmod a+rw %s", nodes->closed);
