@@ -153,13 +153,13 @@ static enum exit_code exit_code_of(enum run_outcome outcome, bool measured, stru
     return (enum exit_code)run_outcome_exit_code(outcome);
 }
 
-static enum status_code judgement_give(const char *path, bool measured, enum report_format format,
-                                       enum exit_code *exit_code, struct status *error)
+static enum status_code judgement_give(const char *path, bool measured, const char *reference_dir,
+                                       enum report_format format, enum exit_code *exit_code, struct status *error)
 {
     struct assumptions *assumptions = NULL;
     struct text text = {0}, reason = {0};
     const struct report_style style = {.width = terminal_width(stdout), .colour = terminal_is_lively(stdout)};
-    enum status_code code = assumptions_read(path, measured, &assumptions, error);
+    enum status_code code = assumptions_read(path, measured, reference_dir, &assumptions, error);
     if (code == STATUS_OK) {
         code = assumptions_render(assumptions, format, &style, &text, error);
     }
@@ -201,7 +201,9 @@ static enum status_code assumptions_command(const struct arguments *arguments, e
         code = cases_measure(arguments, &arena, &run, error);
     }
     if (code == STATUS_OK) {
-        code = judgement_give(measures ? run.folder : arguments->operands[0], measures, format, exit_code, error);
+        const char *reference_dir = resource_path(&arena, "results/reference");
+        code = judgement_give(measures ? run.folder : arguments->operands[0], measures, reference_dir, format,
+                              exit_code, error);
     }
     arena_release(&arena);
     return code;
@@ -214,9 +216,11 @@ const struct command command_assumptions = {
     .details = "Measures a few small cases on a GPU, fills it, and says of each assumption of docs/GPU.md what was\n"
                "seen and what to do if it is otherwise. Nobody else should use the GPU meanwhile.\n"
                "DIR: a folder that `assay run` or `make gpu` wrote, which is judged instead.\n"
+               "Bytes beyond what was seen on other GPUs are noted, and fail nothing, if results/reference has no GPU\n"
+               "of this class: then the folder is worth sending (docs/GPU.md, For volunteers).\n"
                "\n"
                "Exit codes:\n"
-               "   0  what could be asked is as assumed\n"
+               "   0  what could be asked is as assumed, but for what is noted\n"
                "   1  something is otherwise\n"
                "   3  the GPU was disturbed, cannot be used, or a case was not measured\n"
                "  77  there is no GPU, so there is nothing to ask\n",

@@ -115,6 +115,14 @@ struct json *constants_origin_json(const struct constants *constants);
  * gives "host-intel-r-xeon-r-processor". Returns slug. */
 const char *device_slug(const char *kind, const char *name, char slug[CONSTANTS_NAME_BYTES]);
 
+/* Whether folder (results/reference) has records of this class of devices, whether or not it has constants of it. By
+ * name and not by architecture: what a driver keeps depends on memory, multiprocessors and MIG's share of them, too. */
+bool device_class_is_measured(const char *folder, const char *kind, const char *name);
+
+/* The note of a verdict on a figure of the driver that is beyond its tolerance, and that nobody asked to be judged by
+ * it (--note-calibrated). */
+#define CONSTANTS_NOTED "beyond calibrated-gpu, and not judged: --note-calibrated"
+
 /* The document of a constants file. NULL where memory ran out. */
 struct json *constants_to_json(const struct constants *constants);
 

@@ -250,6 +250,13 @@ enum status_code constants_read(const char *path, struct constants *constants, s
     return code;
 }
 
+bool device_class_is_measured(const char *folder, const char *kind, const char *name)
+{
+    char path[CONSTANTS_PATH_BYTES], slug[CONSTANTS_NAME_BYTES];
+    int length = snprintf(path, sizeof path, "%s/%s/records.jsonl", folder, device_slug(kind, name, slug));
+    return length < (int)sizeof path && access(path, F_OK) == 0;
+}
+
 enum status_code constants_find(const char *folder, const char *kind, const char *name, int64_t thread_count,
                                 struct constants *constants, bool *found, struct status *error)
 {

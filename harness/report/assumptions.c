@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/base/array.h"
+#include "harness/record/constants.h"
 #include "harness/record/record.h"
 #include "harness/report/assumptions_view.h"
 
@@ -218,6 +219,7 @@ static void device_note(struct assumption_evidence *evidence, const struct json 
              json_string_or(json_get(device, "driver"), "unknown"),
              json_string_or(json_get(device, "runtime"), "runtime unknown"));
     snprintf(evidence->uuid, sizeof evidence->uuid, "%s", string_of(device, "uuid"));
+    snprintf(evidence->name, sizeof evidence->name, "%s", string_of(device, "name"));
 }
 
 /* Whether the figures of the whole device are this case's; notes why not. */
@@ -327,8 +329,8 @@ static enum status_code stream_take(struct record_stream *stream, bool last_run,
     return code;
 }
 
-enum status_code assumptions_read(const char *path, bool last_run, struct assumptions **assumptions,
-                                  struct status *error)
+enum status_code assumptions_read(const char *path, bool last_run, const char *reference_dir,
+                                  struct assumptions **assumptions, struct status *error)
 {
     struct record_stream *stream = NULL;
     struct assumptions *made = calloc(1, sizeof *made);
@@ -344,6 +346,8 @@ enum status_code assumptions_read(const char *path, bool last_run, struct assump
         assumptions_release(made);
         return code;
     }
+    made->evidence.class_is_measured =
+        reference_dir != NULL && device_class_is_measured(reference_dir, "cuda", made->evidence.name);
     assumption_rows_judge(made);
     *assumptions = made;
     return STATUS_OK;

@@ -10,10 +10,12 @@
 
 struct assumptions; /* opaque */
 
-/* Reads the records of path, a folder or a file. last_run: only those of the last run in it. STATUS_IO, STATUS_INVALID
- * and STATUS_OUT_OF_MEMORY as of record_stream_next. The caller releases *assumptions. */
-enum status_code assumptions_read(const char *path, bool last_run, struct assumptions **assumptions,
-                                  struct status *error);
+/* Reads the records of path, a folder or a file. last_run: only those of the last run in it. reference_dir:
+ * results/reference; on a GPU of a class that it has no records of, bytes beyond what was seen on others are noted and
+ * fail nothing (NULL: it has none of any). STATUS_IO, STATUS_INVALID and STATUS_OUT_OF_MEMORY as of record_stream_next.
+ * The caller releases *assumptions. */
+enum status_code assumptions_read(const char *path, bool last_run, const char *reference_dir,
+                                  struct assumptions **assumptions, struct status *error);
 void assumptions_release(struct assumptions *assumptions); /* NULL is accepted */
 
 /* RUN_FAIL: a row is otherwise than assumed. RUN_INCONCLUSIVE: none is, but one is open: something disturbed the GPU,

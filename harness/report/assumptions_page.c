@@ -4,6 +4,13 @@
 
 enum { DETAIL_INDENT = 2 };
 
+static const char *row_remedy(const struct assumption_row *row, enum assumption_verdict verdict)
+{
+    return verdict == ASSUMPTION_NOTED && !row->advises
+               ? "nothing; the records are worth sending, as of the first GPU of its class: docs/GPU.md, For volunteers"
+               : row->otherwise;
+}
+
 static void row_say(struct page *page, const struct assumptions *assumptions, int at)
 {
     const struct assumption_row *row = &assumption_rows[at];
@@ -17,7 +24,7 @@ static void row_say(struct page *page, const struct assumptions *assumptions, in
         page_line(page, DETAIL_INDENT, "assumed: %s", row->assumed);
     }
     if (is_own) {
-        page_line(page, DETAIL_INDENT, "what to do: %s", row->otherwise);
+        page_line(page, DETAIL_INDENT, "what to do: %s", row_remedy(row, verdict));
     }
 }
 
@@ -113,6 +120,7 @@ static struct json *assumptions_value(const void *subject)
     }
     made =
         json_set(value, "device", evidence->device[0] != '\0' ? json_string_new(evidence->device) : json_null_new()) &&
+        json_set(value, "class_is_measured", json_boolean_new(evidence->class_is_measured)) &&
         json_set(value, "uuid", evidence->uuid[0] != '\0' ? json_string_new(evidence->uuid) : json_null_new()) &&
         json_set(value, "outcome", json_string_new(run_outcome_name(outcome))) &&
         json_set(value, "reason", reason.length > 0 ? json_string_new(text_string(&reason)) : json_null_new()) &&

@@ -30,6 +30,8 @@ struct attempt_spread {
 
 struct assumption_evidence {
     char device[192], uuid[64]; /* of the last case on a GPU; "" */
+    char name[128];             /* its class, without driver and runtime; "" */
+    bool class_is_measured;     /* results/reference has records of it */
     int line_count;             /* cases on a GPU that were begun, however they ended */
     int usable_count;           /* measured, and undisturbed */
     int disturbed_count, shared_count, broken_count, failed_count;
@@ -54,7 +56,7 @@ struct assumption_evidence {
 #define ASSUMPTION_VERDICT_TABLE(X)                                                                                    \
     X(HOLDS, "holds")                                                                                                  \
     X(OTHERWISE, "otherwise") /* the GPU or its libraries are not as assumed */                                        \
-    X(NOTED, "noted")         /* so, where it changes no figure */                                                     \
+    X(NOTED, "noted")         /* so, where it changes no figure, or on a class of GPU that nobody has measured */      \
     X(OPEN, "open")           /* something disturbed it, or a case was not measured */                                 \
     X(UNTOLD, "untold")       /* nothing here could tell */
 

@@ -109,21 +109,27 @@ static void each_fault_has_its_row_and_its_exit_code(void **state)
     static const struct {
         const char *nvml, *setting, *row, *verdict;
         int exit_code;
+        bool measured; /* by its name it is of a class that results/reference has */
     } rows[] = {
-        {"memoryless", NULL, "baseline", "otherwise", 1},
-        {"process=77:4096", NULL, "alone", "open", 3},
-        {"hidden", NULL, "process", "untold", 0},
-        {"mig=1", NULL, "instance", "holds", 0},
-        {"ecc=0", "EMULATED_DRIVER=context:1000000 kernel:30000000", "loads", "otherwise", 1},
-        {"hidden", "EMULATED_DRIVER=context:1000000 kernel:30000000", "loads", "open", 3}, /* or somebody unseen */
-        {"ecc=0", NULL, "cases", "open", 3},                                               /* the fault below */
-        {"ecc=0", NULL, "cases", "holds", 0},
+        {"memoryless", NULL, "baseline", "otherwise", 1, false},
+        {"process=77:4096", NULL, "alone", "open", 3, false},
+        {"hidden", NULL, "process", "untold", 0, false},
+        {"mig=1", NULL, "instance", "holds", 0, false},
+        {"ecc=0", "EMULATED_DRIVER=context:1000000 kernel:30000000", "loads", "otherwise", 1, false},
+        {"hidden", "EMULATED_DRIVER=context:1000000 kernel:30000000", "loads", "open", 3,
+         false}, /* or somebody unseen */
+        {"offset=-8388608", "EMULATED_DRIVER=context:12000000 kernel:100", "both", "otherwise", 1, true},
+        {"offset=-8388608", "EMULATED_DRIVER=context:12000000 kernel:100", "both", "noted", 0, false},
+        {"memoryless", NULL, "baseline", "otherwise", 1, true},
+        {"ecc=0", NULL, "cases", "open", 3, false}, /* the fault below */
+        {"ecc=0", NULL, "cases", "holds", 0, false},
     };
     struct scene *scene = *state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (strcmp(rows[i].row, "cases") == 0 && rows[i].exit_code == 3) {
             fault_plan(scene->folder, "launch:2:700");
         }
+        assert_int_equal(rows[i].measured ? setenv("EMULATED_NAME", "NVIDIA H200", 1) : unsetenv("EMULATED_NAME"), 0);
         struct command_result result = ask(scene, rows[i].nvml, rows[i].setting, "cuda:0", "json");
         struct json *document = command_document(&result);
         row_check(document, rows[i].row, rows[i].verdict);

@@ -24,7 +24,7 @@ static struct json *judged(const char *path, enum run_outcome *outcome)
     struct status error = {0};
     struct text text = {0}, reason = {0};
     struct json *document = NULL;
-    if (assumptions_read(path, false, &assumptions, &error) != STATUS_OK ||
+    if (assumptions_read(path, false, "results/reference", &assumptions, &error) != STATUS_OK ||
         assumptions_render(assumptions, REPORT_JSON, NULL, &text, &error) != STATUS_OK) {
         fail_msg("%s", error.text);
     }
@@ -104,6 +104,23 @@ static void planted_write(const char *from, const char *to, const char *piece, c
     free(content);
 }
 
+#define NAMED        "\"name\": \"NVIDIA H200\""
+#define NAMED_OTHERS "\"name\": \"NVIDIA RTX A4000\""
+
+/* The records of the place are of a class of GPU that results/reference has nothing of. */
+static void others_name_write(const struct place *place)
+{
+    char *content = whole_file_read(place->records), from[256];
+    snprintf(from, sizeof from, "%s.h200", place->records);
+    FILE *file = fopen(from, "w");
+    assert_non_null(file);
+    fputs(content, file);
+    assert_int_equal(fclose(file), 0);
+    free(content);
+    planted_write(from, place->records, NAMED, NAMED_OTHERS, false);
+    assert_int_equal(remove(from), 0);
+}
+
 struct plant {
     const char *from, *piece, *instead;
     bool once;
@@ -178,6 +195,38 @@ static void each_row_falls_by_its_figure(void **state)
     }
 }
 
+/* Bytes beyond what an H100 and an H200 showed are noted on a GPU of which results/reference has nothing; what is no
+ * matter of bytes fails there too. */
+static void bytes_of_a_class_that_nobody_measured_fail_nothing(void **state)
+{
+    struct place *place = *state;
+    int noted_count = 0;
+    for (size_t i = 0; i < sizeof plants / sizeof plants[0]; i++) {
+        const struct plant *plant = &plants[i];
+        static const char *const bytes[] = {CONTEXT_OFF, DEVICE_OFF, ITEMS_OFF, REPEATED_OFF,
+                                            "\"signed_error_bytes\": 20971520"};
+        bool is_bytes = false;
+        enum run_outcome outcome;
+        for (size_t k = 0; k < sizeof bytes / sizeof bytes[0]; k++) {
+            is_bytes = is_bytes || strcmp(plant->instead, bytes[k]) == 0;
+        }
+        if (strcmp(plant->from, H200) != 0) {
+            continue;
+        }
+        planted_write(H200 "/records.jsonl", place->records, plant->piece, plant->instead, plant->once);
+        others_name_write(place);
+        struct json *document = judged(place->folder, &outcome);
+        const char *seen = json_string_or(json_get(row_of(document, plant->row), "seen"), "");
+        verdict_check(document, plant->row, is_bytes ? "noted" : plant->verdict);
+        assert_int_equal(outcome, is_bytes ? RUN_PASS : plant->outcome);
+        assert_int_equal(strstr(seen, "no GPU of this class is in results/reference yet") != NULL, is_bytes);
+        assert_false(json_boolean_or(json_get(document, "class_is_measured"), true));
+        noted_count += is_bytes;
+        json_release(document);
+    }
+    assert_int_equal(noted_count, 5);
+}
+
 /* A case that was disturbed says nothing of what the driver counts, and the others still do. */
 static void disturbed_cases_are_left_out(void **state)
 {
@@ -250,6 +299,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records_of_real_gpus_hold),
+        cmocka_unit_test_setup_teardown(bytes_of_a_class_that_nobody_measured_fail_nothing, place_make, place_remove),
         cmocka_unit_test_setup_teardown(each_row_falls_by_its_figure, place_make, place_remove),
         cmocka_unit_test_setup_teardown(disturbed_cases_are_left_out, place_make, place_remove),
         cmocka_unit_test_setup_teardown(a_gap_may_not_be_wide_either, place_make, place_remove),
