@@ -3,6 +3,7 @@
 # shellcheck shell=sh disable=SC2034,SC2154
 
 fresh_constants=
+noting= # on a class of GPU that results/reference has not: an option of run
 
 # ---- suites ----
 
@@ -66,12 +67,14 @@ suite_measure() {
     fitting=
     [ "$gpu" != yes ] || fitting=--fitting # what this GPU has not the memory for is skipped
     COLUMNS=100 limited "$build/assay" run "$1" --device "$target" --filter "$2" --out "$scratch/run-$part-$2" \
-        --records-only --quiet $fitting ${3:+--constants "$3"} >"$scratch/printed" 2>&1
+        --records-only --quiet ${fitting:+"$fitting"} ${noting:+"$noting"} ${3:+--constants "$3"} \
+        >"$scratch/printed" 2>&1
     measure_code=$?
     cat "$scratch/printed"
     cat "$scratch/printed" >>"$scratch/suites-printed"
     run_code "$measure_code" "$scratch/run-$part-$2/records.jsonl"
     measure_code=$?
+    noted=$((noted + $(cat "$scratch/run-$part-$2/records.jsonl" 2>/dev/null | grep -c 'beyond calibrated-gpu')))
     records_keep
     return "$measure_code"
 }
@@ -104,19 +107,27 @@ suite_tags() {
     echo "${had_tags:-$(tier_tags)}"
 }
 
+new='no GPU of this class is in results/reference yet, so the folder is worth sending (docs/GPU.md)'
+
 suite_part() {
     gpu_ask || return
-    codes='' counts=''
+    codes='' counts='' noted=0
     for tag in $(suite_tags "$suites/$1"); do
         suite_measure "$suites/$1" "$tag" "$fresh_constants"
         codes="$codes $?"
-        counted=$(sed -n 's/^\([0-9]* cases\{0,1\}: .*\)/\1/p' "$scratch/printed" | tail -n 1)
+        counted=$(sed -n 's/; beyond calibrated-gpu.*//; s/^\([0-9]* cases\{0,1\}: .*\)/\1/p' "$scratch/printed" |
+            tail -n 1)
         counts="$counts${counts:+; }$tag: ${counted:-no case ended: $(tail -n 1 "$scratch/printed")}"
     done
     remark "$counts$([ ! -s "$scratch/remark" ] || printf '; %s' "$(cat "$scratch/remark")")$(
         sed -n 's/^disturbed	/; disturbed: /p' "$scratch/cause")"
     # shellcheck disable=SC2086
-    return "$(worst_of $codes)"
+    code=$(worst_of $codes)
+    [ "$noted" -gt 0 ] || return "$code"
+    remark "$(cat "$scratch/remark"); not judged in $noted of them: bytes beyond those of other GPUs; $new"
+    [ "$code" -eq 0 ] || return "$code"
+    cause unjudged
+    return 3
 }
 
 part_load() { suite_part load-gpu.yaml; }
@@ -136,6 +147,7 @@ constants_make() {
     if [ ! -f "results/reference/$slug/constants.json" ]; then
         fresh_constants=$scratch/constants.json
         which="these, as there are no constants of $slug"
+        [ -f "results/reference/$slug/records.jsonl" ] || noting=--note-calibrated
     elif grep -qvxFf "results/reference/$slug/constants.json" "$scratch/same"; then
         fresh_constants=$scratch/constants.json
         which="these, as the constants of $slug are of another driver, runtime or number of threads"
@@ -180,9 +192,20 @@ records_ask() {
     COLUMNS=200 limited "$build/assay" assumptions "$out" >"$scratch/assumed" 2>&1
     cat "$scratch/assumed"
     wrong=$(sed -n '/^otherwise: cases: /d; s/^otherwise: //p' "$scratch/assumed" | head -n 1)
-    [ -n "$wrong" ] || return 0
+    [ -n "$wrong" ] || {
+        assumed_note
+        return 0
+    }
     remark "assumptions are wrong, the first: $wrong; $(cat "$scratch/remark")"
     return 1
+}
+
+# What `assay assumptions` has noted of a GPU of a class of its own joins the remark.
+assumed_note() {
+    ! tr -s ' \n' ' ' <"$scratch/assumed" | grep -q 'no GPU of this class is in results/reference yet' ||
+        remark "$(cat "$scratch/remark"); noted: $(
+            sed -n 's/^noted: \([a-z]*\): .*/\1/p' "$scratch/assumed" | paste -sd ' '
+        ); $new"
 }
 
 part_repeat() {
@@ -214,6 +237,7 @@ part_assumptions() {
     code=$?
     words=$(sed -n 's/^assay: assumptions: //p' "$scratch/assumed" | tail -n 1)
     [ -s "$scratch/remark" ] || remark "${words:-$(grep -c '^holds: ' "$scratch/assumed") of them hold}"
+    assumed_note
     return "$code"
 }
 

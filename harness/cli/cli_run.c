@@ -28,6 +28,7 @@ static const struct option_row options[] = {
     {"filter", OPTION_VALUE, "GLOB", "only cases whose id or one of whose tags matches"},
     {"constants", OPTION_VALUE, "DEVICE", "a device of results/reference, a file, or none (default: the device's own)"},
     {"fitting", OPTION_FLAG, NULL, "skip cases that are predicted not to fit what the device has free"},
+    {"note-calibrated", OPTION_FLAG, NULL, "note what is beyond the suite's calibrated-gpu, and do not judge it"},
     {"jobs", OPTION_VALUE, "N", "cases measured at the same time (default: 1)"},
     {"share-device", OPTION_FLAG, NULL, "use a GPU beside other runs that share it too"},
     {"wait-device", OPTION_VALUE, "SECONDS",
@@ -119,6 +120,7 @@ static enum status_code options_read(const struct arguments *arguments, char dev
     run->jobs = 1;
     run->share_device = arguments_value(arguments, "share-device") != NULL;
     run->fitting = arguments_value(arguments, "fitting") != NULL;
+    run->note_calibrated = arguments_value(arguments, "note-calibrated") != NULL;
     run->proof = arguments_value(arguments, "prove-estimators") != NULL ? RUN_PROOF_ESTIMATORS
                  : arguments_value(arguments, "prove") != NULL          ? RUN_PROOF_REPLAY
                                                                         : RUN_PROOF_NONE;

@@ -28,6 +28,7 @@ const struct field RECORD_RUN_FIELDS[] = {
     {"suite.compare.*.bytes", KIND_INTEGER, false},
     {"suite.compare.*.fraction", KIND_NUMBER, false},
     {"fitting", KIND_BOOLEAN, false},
+    {"note_calibrated", KIND_BOOLEAN, false},
     {"devices", KIND_ARRAY, false},
     {"devices.#", KIND_OBJECT, false},
     {"devices.#.spec", KIND_STRING, true},

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/base/array.h"
+#include "harness/record/constants.h"
 #include "harness/report/percentile.h"
 #include "harness/report/placed_view.h"
 
@@ -247,7 +248,8 @@ static bool collection_add(struct collection *one, const struct case_view *view,
 {
     struct accuracy *sum = &one->row;
     sum->failed_count += row->judgement == JUDGEMENT_FAIL ? 1 : 0;
-    if (!row->error_known || row->note != NULL) {
+    bool is_noted = row->note != NULL && strcmp(row->note, CONSTANTS_NOTED) == 0; /* its error is as real as others */
+    if (!row->error_known || (row->note != NULL && !is_noted)) {
         return true;
     }
     double *errors = array_extend(one->errors, (size_t)sum->case_count, &one->room, sizeof *errors);

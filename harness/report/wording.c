@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/base/size.h"
+#include "harness/record/constants.h"
 #include "harness/record/quantity.h"
 #include "harness/report/counted_cases.h"
 #include "harness/report/headline.h"
@@ -251,10 +252,29 @@ void uncounted_append(struct text *text, const struct report *report)
     }
 }
 
+/* "; beyond calibrated-gpu, and not judged, in 2 cases": --note-calibrated asked for that. */
+static void noted_append(struct text *text, const struct report *report)
+{
+    int count = 0;
+    for (int index = 0; index < report->case_count; index++) {
+        const struct case_view *view = &report->cases[index];
+        bool found = false;
+        for (int at = 0; at < view->comparison_count && !found; at++) {
+            const char *note = view->comparisons[at].note;
+            found = note != NULL && strcmp(note, CONSTANTS_NOTED) == 0;
+        }
+        count += found;
+    }
+    if (count > 0) {
+        text_format(text, "; beyond calibrated-gpu, and not judged, in %d case%s", count, count == 1 ? "" : "s");
+    }
+}
+
 void counts_append(struct text *text, const struct report *report)
 {
     statuses_append(text, report);
     mismatches_append(text, report);
+    noted_append(text, report);
 }
 
 /* "19 cases: 17 ok, 1 fail, 1 open" */

@@ -48,7 +48,8 @@ enum level items_append(struct text *text, const struct case_view *view);
 /* "40 cases: 36 ok, 2 fail, 1 oom, 1 skip", and what is missing: an interrupted run, damaged lines. */
 void statuses_append(struct text *text, const struct report *report);
 
-/* The same, and in how many cases readings are not judged because the constants hold for something else. */
+/* The same, and in how many cases readings are not judged: because the constants hold for something else, or because
+ * that was asked for (--note-calibrated). */
 void counts_append(struct text *text, const struct report *report);
 
 /* Whether the counts above say it. */

@@ -170,7 +170,8 @@ static struct json *tags_json(const struct suite_settings *settings)
 /* Status, reason and verdicts come last, because verdicts need the other members. */
 static bool line_judge(const struct case_job *job, struct case_ending *ending, struct json *line)
 {
-    struct json *verdicts = ending->status == CASE_STATUS_OK ? verdicts_make(job->case_, line) : json_array_new();
+    struct json *verdicts =
+        ending->status == CASE_STATUS_OK ? verdicts_make(job->case_, job->note_calibrated, line) : json_array_new();
     const char *kind = json_string_or(json_get(json_get(line, "device"), "kind"), NULL);
     bool made = json_set(line, "verdicts", verdicts);
     if (verdicts_failed_count(json_get(line, "verdicts")) > 0) {

@@ -180,7 +180,8 @@ static bool job_next(struct run *run, struct case_job *job)
                                   .attempt = run->next_attempt,
                                   .proof = run->options->proof,
                                   .shared = run->options->jobs > 1 || run->options->share_device,
-                                  .fitting = run->options->fitting && !case_searches(case_)};
+                                  .fitting = run->options->fitting && !case_searches(case_),
+                                  .note_calibrated = run->options->note_calibrated};
             return true;
         }
         run->next_case++;

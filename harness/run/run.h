@@ -56,6 +56,7 @@ struct case_job {
     int attempt;                 /* from 1 */
     bool shared;                 /* other children may use the device: what is used on the whole of it says nothing */
     bool fitting;                /* not measured, but skipped, if what is predicted does not fit (case_fitting.h) */
+    bool note_calibrated;        /* as in struct run_options */
 };
 
 /* run: called in the child, with file open for writing; sends what it finds with case_send and returns; the child then
@@ -101,6 +102,7 @@ struct run_options {
     int jobs;           /* children at a time, 1 to RUN_JOBS_MAXIMUM */
     bool share_device; /* GPUs may be used by other runs that share too; then figures of the whole device are unknown */
     bool fitting; /* leave out cases on one device for which it has not enough free; searches try what runs anyway */
+    bool note_calibrated;      /* what is beyond calibrated-gpu is noted in its verdict, and judged by nothing */
     int wait_device_seconds;   /* how long a GPU that another run has is waited for */
     const char *lock_folder;   /* of the locks of GPUs; NULL: device_lock_folder() */
     const char *catalogue_dir; /* models/catalogue */

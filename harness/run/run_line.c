@@ -89,6 +89,7 @@ struct json *run_line_make(const struct run_options *options, const struct devic
                 json_set(line, "device", json_string_new(options->device != NULL ? options->device : "auto")) &&
                 json_set(line, "jobs", json_integer_new(options->jobs)) &&
                 json_set(line, "fitting", json_boolean_new(options->fitting)) &&
+                json_set(line, "note_calibrated", json_boolean_new(options->note_calibrated)) &&
                 json_set(line, "devices", json_share(claim->devices)) &&
                 json_set(line, "variables", run_variables_json()) &&
                 json_set(line, "device_lock", device_claim_json(claim)) && json_set(line, "host", host_json()) &&

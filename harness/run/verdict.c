@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "harness/record/constants.h"
 #include "harness/tape/tape.h"
 
 /* What was found of a quantity, and in which stage; NULL: in none of its own. */
@@ -90,7 +91,7 @@ struct figures {
 };
 
 static const char note_invalid[] = "the row is invalid";
-static const char note_calibrated[] = "the case calibrated the constants";
+static const char note_of_calibration[] = "the case calibrated the constants";
 
 /* Why the figures of a line are not judged on a quantity that driver or kernel count: something else may have falsified
  * the reading, the prediction was made from this very case, or it was made with constants that hold for something else
@@ -105,7 +106,7 @@ static const char *quantity_note(const struct json *line, const char *estimator,
     }
     const struct json *constants = json_get(line, "constants");
     bool hangs_on_them = own && strcmp(estimator, "replay") == 0;
-    return json_boolean_or(json_get(constants, "calibrated"), false) ? note_calibrated
+    return json_boolean_or(json_get(constants, "calibrated"), false) ? note_of_calibration
            : hangs_on_them ? json_string_or(json_get(constants, "mismatch"), NULL)
                            : NULL;
 }
@@ -145,6 +146,7 @@ static struct json *string_or_null(const char *string)
 /* What one verdict is about. */
 struct subject {
     const struct suite_case *case_;
+    bool note_calibrated;
     const struct json *line;  /* the case's: what may have disturbed it */
     const struct json *found; /* what has the measured stages: the line, or one of its places */
     const char *place;        /* NULL: the case is not placed */
@@ -192,6 +194,16 @@ static const struct tolerance *calibrated_tolerance(const struct subject *subjec
                : NULL;
 }
 
+/* Whether the figures are beyond that tolerance, and are to be noted and not judged; then they have the note. */
+static bool calibrated_note(const struct subject *subject, const struct tolerance *tolerance, struct figures *figures)
+{
+    int64_t measured = figures->measured.bytes;
+    bool is_noted = subject->note_calibrated && tolerance != NULL && figures->note == NULL &&
+                    !tolerance_holds(tolerance, figures->predicted - measured, measured);
+    figures->note = is_noted ? CONSTANTS_NOTED : figures->note;
+    return is_noted;
+}
+
 /* The quantities of one estimator. False if memory ran out. */
 static bool estimator_judge(struct json *verdicts, const struct subject *subject, const char *estimator,
                             const struct json *estimate)
@@ -207,9 +219,10 @@ static bool estimator_judge(struct json *verdicts, const struct subject *subject
         bool both = figures.predicted_known && figures.measured.known; /* the kernel's count against the allocator's */
         figures.note = quantity_note(line, estimator, quantity, own);
         const struct tolerance *tolerance = /* nothing is missing if a case has only calibrated: no unknown */
-            figures.note != note_calibrated ? suite_case_tolerance(case_, estimator, quantity) : NULL;
-        if (tolerance == NULL && figures.note != note_calibrated) {
+            figures.note != note_of_calibration ? suite_case_tolerance(case_, estimator, quantity) : NULL;
+        if (tolerance == NULL && figures.note != note_of_calibration) {
             tolerance = calibrated_tolerance(subject, estimator, quantity, own && both);
+            tolerance = calibrated_note(subject, tolerance, &figures) ? NULL : tolerance;
         }
         bool is_judged = tolerance != NULL && strcmp(estimator, "expected") != 0;
         bool applies = quantity != QUANTITY_SAVED_FOR_BACKWARD_BYTES || case_->identity.workload.mode == MODE_TRAIN;
@@ -238,10 +251,11 @@ static bool estimates_judge(struct json *verdicts, const struct subject *subject
 }
 
 /* The main place has the figures of the line; its name is that of the first place. */
-static bool line_verdicts(struct json *verdicts, const struct suite_case *case_, const struct json *line)
+static bool line_verdicts(struct json *verdicts, const struct suite_case *case_, bool note_calibrated,
+                          const struct json *line)
 {
     const struct json *places = json_get(line, "places");
-    struct subject subject = {.case_ = case_, .line = line, .found = line};
+    struct subject subject = {.case_ = case_, .note_calibrated = note_calibrated, .line = line, .found = line};
     bool made = true;
     for (size_t i = 0; made && i < json_count(places); i++) {
         subject.found = json_at(places, i);
@@ -254,10 +268,10 @@ static bool line_verdicts(struct json *verdicts, const struct suite_case *case_,
            estimates_judge(verdicts, &subject, json_get(line, "estimates"), json_get(json_at(places, 0), "estimates"));
 }
 
-struct json *verdicts_make(const struct suite_case *case_, const struct json *line)
+struct json *verdicts_make(const struct suite_case *case_, bool note_calibrated, const struct json *line)
 {
     struct json *verdicts = json_array_new();
-    if (verdicts == NULL || !line_verdicts(verdicts, case_, line)) {
+    if (verdicts == NULL || !line_verdicts(verdicts, case_, note_calibrated, line)) {
         json_release(verdicts);
         return NULL;
     }

@@ -7,8 +7,9 @@
 
 #include "harness/run/run.h"
 
-/* The array for "verdicts" of a case line that has stages and estimates. NULL where memory ran out. */
-struct json *verdicts_make(const struct suite_case *case_, const struct json *line);
+/* The array for "verdicts" of a case line that has stages and estimates. note_calibrated: a figure that is beyond its
+ * tolerance of calibrated-gpu has a note (CONSTANTS_NOTED) in place of a verdict. NULL where memory ran out. */
+struct json *verdicts_make(const struct suite_case *case_, bool note_calibrated, const struct json *line);
 
 /* How many of them failed. */
 int verdicts_failed_count(const struct json *verdicts);

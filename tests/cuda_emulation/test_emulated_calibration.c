@@ -173,6 +173,30 @@ static void constants_that_hold_are_judged_and_nothing_else(void **state)
     assert_int_equal(pass_kind(scene, "device_bytes"), JSON_KIND_NULL);
 }
 
+/* On a class of GPU that no other has shown the bytes of, what is beyond is noted, and nothing is open for it. */
+static void what_is_beyond_may_be_noted_and_not_judged(void **state)
+{
+    struct scene *scene = *state;
+    struct constants constants = calibrated(scene);
+    struct run_options options = options_of(scene);
+    constants.growth[0].levels.device.median++;
+    constants.growth[1].levels.device.median++;
+    cases_set(scene, LONGER CALIBRATED("0"));
+    options.runner = &case_runner_measure;
+    options.device = "cuda:0";
+    options.constants = &constants;
+    assert_int_equal(run_with(scene, &options), RUN_FAIL);
+    options.note_calibrated = true;
+    assert_int_equal(run_with(scene, &options), RUN_PASS);
+    const struct json *verdict = verdict_at(case_at(scene, 0), "replay", "device_bytes");
+    assert_string_equal(text_at(verdict, "note"), "beyond calibrated-gpu, and not judged: --note-calibrated");
+    assert_int_equal(json_integer_or(json_get(verdict, "signed_error_bytes"), 0), 1);
+    assert_int_equal(pass_kind(scene, "device_bytes"), JSON_KIND_NULL);
+    assert_int_equal(pass_kind(scene, "process_bytes"), JSON_KIND_BOOLEAN);              /* within */
+    cases_set(scene, LONGER ", for: sm_75, tolerances: {replay: {device_bytes: 0}}}\n"); /* another tolerance judges */
+    assert_int_equal(run_with(scene, &options), RUN_FAIL);
+}
+
 /* Whose bytes they are that the device counts cannot be told there. */
 static void a_gpu_whose_processes_are_hidden_is_not_judged(void **state)
 {
@@ -208,6 +232,7 @@ int main(void)
         TEST(a_case_on_a_gpu_has_bounds),
         TEST(a_byte_is_seen_by_others_and_not_by_the_case_itself),
         TEST(constants_that_hold_are_judged_and_nothing_else),
+        TEST(what_is_beyond_may_be_noted_and_not_judged),
         TEST(a_gpu_whose_processes_are_hidden_is_not_judged),
         TEST(a_word_for_replay_goes_before),
         TEST(a_disturbed_row_neither_calibrates_nor_is_judged),

@@ -63,6 +63,28 @@ static void what_the_driver_counts_is_judged_over_all_cases(void **state)
     remark_contains(scene, "predictions take these, as there are no constants of emulated-sm-75");
 }
 
+#define CALIBRATED                                                                                                     \
+    "  - {model: tiny-vit, mode: infer, tolerances: {calibrated-gpu: {device_bytes: 0, process_bytes: 0}}}\n"
+
+/* A driver that takes 3 MB for each kernel: constants of one model are off for another, by nobody's fault. */
+static void a_gpu_that_nobody_measured_is_not_failed_by_its_bytes(void **state)
+{
+    const struct gpu_scene *scene = *state;
+    gpu_scene_suite(scene, "adam-gpu", CALIBRATED);
+    setenv("EMULATED_DRIVER", "context:300000007 kernel:3000001 handle:7000003", 1);
+    struct command_result result =
+        gpu_scene_run_emulated(scene, OPTIONS("--tier", "host", "--slice", "suites"), "EMULATED_NVML=older");
+    gpu_scene_expect(scene, &result, 0, "pass; not judged: adam; exit code 0 after");
+    remark_contains(scene, "1 ok; not judged in 1 of them: bytes beyond those of other GPUs");
+    remark_contains(scene, "; no GPU of this class is in results/reference yet, so the folder is worth sending");
+    gpu_scene_says(scene, "log.txt", "1 case: 1 ok; beyond calibrated-gpu, and not judged, in 1 case");
+    setenv("EMULATED_NAME", "NVIDIA H200", 1);
+    result = gpu_scene_run_emulated(scene, OPTIONS("--tier", "host", "--slice", "suites"), "EMULATED_NVML=older");
+    unsetenv("EMULATED_NAME");
+    unsetenv("EMULATED_DRIVER");
+    gpu_scene_expect(scene, &result, 1, "FAIL on the GPU: adam");
+}
+
 /* A Python whose torch is a stand-in. */
 static void stand_in_write(const struct gpu_scene *scene)
 {
@@ -174,6 +196,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCENE_TEST(the_parts_of_a_gpu_run),
         SCENE_TEST(what_the_driver_counts_is_judged_over_all_cases),
+        SCENE_TEST(a_gpu_that_nobody_measured_is_not_failed_by_its_bytes),
         SCENE_TEST(a_tag_without_cases_is_left_out),
         SCENE_TEST(a_sanitizer_that_does_not_look_finds_nothing),
         SCENE_TEST(a_gpu_that_fails_is_no_reason_to_measure_the_host),
