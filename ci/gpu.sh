@@ -21,7 +21,7 @@ set -u
 # comes last. The build's seconds are not among those of the run.
 parts='all build 0
 all device 60
-suites assumptions 20
+suites assumptions 40
 tests conformance 60
 tests tests 60
 suites calibrate 15
@@ -31,9 +31,9 @@ suites adam 25
 suites generate 25
 suites repeat 10
 tests sanitizer 15
-peers pytorch 105
+peers pytorch 85
 peers compare 5
-tests host 60'
+tests host 30'
 
 usage_fail() {
     echo "gpu.sh: $1" >&2

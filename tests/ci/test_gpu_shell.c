@@ -55,6 +55,15 @@ static void a_wait_has_an_end(void **state)
                  119, "");
 }
 
+/* Each part has its own seconds if the whole run has the eight minutes that docs/GPU.md promises. */
+static void the_parts_fit_the_time_of_the_run(void **state)
+{
+    (void)state;
+    script_gives(
+        "sed -n '/^parts=/,/^$/p' ci/gpu.sh | tr -d \"'\" | awk '{ sum += $3 } END { print (NR > 10), (sum <= 480) }'",
+        0, "1 1\n");
+}
+
 /* What a command has left behind holds the pipe of $(...) open; nobody waits for it. */
 static void what_was_printed_is_not_waited_for(void **state)
 {
@@ -145,6 +154,7 @@ static void the_worst_comes_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_parts_fit_the_time_of_the_run),
         cmocka_unit_test(a_wait_has_an_end),
         cmocka_unit_test(what_was_printed_is_not_waited_for),
         cmocka_unit_test(a_driver_that_does_not_answer_is_not_waited_for),
