@@ -59,6 +59,9 @@ if [ "$1" = --one ]; then
 fi
 
 build=$1
+# Plug-ins of hwloc (libhwloc-plugins) bring libraries that keep memory and are gone when leaks are counted, so that no
+# suppression can name them. What they would find is not tested.
+case $build in */san) export HWLOC_PLUGINS_PATH=/nonexistent ;; esac
 shift
 rm -rf "$build/tests/logs"
 mkdir -p "$build/tests/logs" || exit 99
