@@ -18,28 +18,9 @@
     "echo '0, GPU-1, NVIDIA L4, 580.95.05, 8.9, Disabled, Prohibited, [N/A], 3'\n"                                     \
     "echo '1, GPU-2, NVIDIA A100, 580.95.05, 8.0, Enabled, Exclusive_Process, Enabled, 5'\n"
 
-struct scene {
-    char folder[64];
-};
-
-static int scene_open(void **state)
-{
-    struct scene *scene = calloc(1, sizeof *scene);
-    snprintf(scene->folder, sizeof scene->folder, "/tmp/assay-doctor-XXXXXX");
-    *state = scene;
-    return mkdtemp(scene->folder) == NULL;
-}
-
-static int scene_close(void **state)
-{
-    struct scene *scene = *state;
-    int code = scratch_folder_remove(scene->folder);
-    free(scene);
-    return code;
-}
-
 /* No plug-in; programs are those of the scene alone. smi: the body of nvidia-smi; NULL: there is none. */
-static struct command_result doctor(const struct scene *scene, const char *smi, const char *columns, const char *option)
+static struct command_result doctor(const struct scratch_scene *scene, const char *smi, const char *columns,
+                                    const char *option)
 {
     char path[96], plugins[96], width[32];
     snprintf(path, sizeof path, "PATH=%s", scene->folder);
@@ -210,12 +191,14 @@ static void another_device_than_a_gpu_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_gpu_that_cannot_be_used_is_told_with_its_command, scene_open, scene_close),
-        cmocka_unit_test_setup_teardown(without_a_gpu_the_host_is_enough, scene_open, scene_close),
-        cmocka_unit_test_setup_teardown(a_driver_that_complains_is_quoted, scene_open, scene_close),
-        cmocka_unit_test_setup_teardown(a_hidden_gpu_is_not_missing, scene_open, scene_close),
-        cmocka_unit_test_setup_teardown(pages_are_narrow_and_plain, scene_open, scene_close),
-        cmocka_unit_test_setup_teardown(a_folder_that_cannot_be_written_is_told, scene_open, scene_close),
+        cmocka_unit_test_setup_teardown(a_gpu_that_cannot_be_used_is_told_with_its_command, scratch_scene_open,
+                                        scratch_scene_close),
+        cmocka_unit_test_setup_teardown(without_a_gpu_the_host_is_enough, scratch_scene_open, scratch_scene_close),
+        cmocka_unit_test_setup_teardown(a_driver_that_complains_is_quoted, scratch_scene_open, scratch_scene_close),
+        cmocka_unit_test_setup_teardown(a_hidden_gpu_is_not_missing, scratch_scene_open, scratch_scene_close),
+        cmocka_unit_test_setup_teardown(pages_are_narrow_and_plain, scratch_scene_open, scratch_scene_close),
+        cmocka_unit_test_setup_teardown(a_folder_that_cannot_be_written_is_told, scratch_scene_open,
+                                        scratch_scene_close),
         cmocka_unit_test(another_device_than_a_gpu_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

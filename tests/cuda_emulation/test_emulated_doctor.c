@@ -15,28 +15,8 @@
 #include "tests/support/command_run.h"
 #include "tests/support/scratch_folder.h"
 
-struct scene {
-    char folder[64];
-};
-
-static int scene_open(void **state)
-{
-    struct scene *scene = calloc(1, sizeof *scene);
-    snprintf(scene->folder, sizeof scene->folder, "/tmp/assay-doctor-XXXXXX");
-    *state = scene;
-    return mkdtemp(scene->folder) == NULL;
-}
-
-static int scene_close(void **state)
-{
-    struct scene *scene = *state;
-    int code = scratch_folder_remove(scene->folder);
-    free(scene);
-    return code;
-}
-
 /* Of a shell script that calls the program as "$assay"; nvidia-smi lists both GPUs. */
-static struct command_result script_run(const struct scene *scene, const char *nvml, const char *body)
+static struct command_result script_run(const struct scratch_scene *scene, const char *nvml, const char *body)
 {
     char program[PATH_MAX] = "", plugins[PATH_MAX + 32], locks[96], assay[PATH_MAX], told[128], path[256];
     assert_true(readlink("/proc/self/exe", program, sizeof program - 1) > 0);
@@ -117,7 +97,7 @@ static void a_gpu_that_others_use_is_noted(void **state)
 /* A context is refused, as a GPU does that is for one process alone. */
 static void a_gpu_that_does_not_open_is_missing(void **state)
 {
-    struct scene *scene = *state;
+    struct scratch_scene *scene = *state;
     fault_plan(scene->folder, "cudaFree:1:46");
     struct command_result result = script_run(scene, "ecc=0", "exec \"$assay\" doctor --json --device cuda:0");
     fault_unplan();
@@ -132,7 +112,7 @@ static void a_gpu_that_does_not_open_is_missing(void **state)
 /* A driver that ends the process costs the doctor a child. */
 static void a_driver_that_crashes_is_survived(void **state)
 {
-    struct scene *scene = *state;
+    struct scratch_scene *scene = *state;
     fault_plan(scene->folder, "cudaFree:1:-11");
     struct command_result result = script_run(scene, "ecc=0", "exec \"$assay\" doctor --json --device cuda:0");
     fault_unplan();
@@ -180,7 +160,7 @@ static void without_nvml_it_is_said_what_is_lost(void **state)
     command_result_release(&result);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, scene_open, scene_close)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_scene_open, scratch_scene_close)
 
 int main(void)
 {

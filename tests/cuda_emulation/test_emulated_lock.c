@@ -14,28 +14,8 @@
 #include "tests/support/command_run.h"
 #include "tests/support/scratch_folder.h"
 
-struct scene {
-    char folder[64];
-};
-
-static int scene_open(void **state)
-{
-    struct scene *scene = calloc(1, sizeof *scene);
-    snprintf(scene->folder, sizeof scene->folder, "/tmp/assay-lock-XXXXXX");
-    *state = scene;
-    return mkdtemp(scene->folder) == NULL;
-}
-
-static int scene_close(void **state)
-{
-    struct scene *scene = *state;
-    int code = scratch_folder_remove(scene->folder);
-    free(scene);
-    return code;
-}
-
 /* Of a shell script that calls the program as $assay and may write into $folder. Locks are in the scene's folder. */
-static struct command_result script_run(const struct scene *scene, const char *body)
+static struct command_result script_run(const struct scratch_scene *scene, const char *body)
 {
     char program[PATH_MAX] = "", plugins[PATH_MAX + 32], locks[PATH_MAX], assay[PATH_MAX], folder[PATH_MAX];
     assert_true(readlink("/proc/self/exe", program, sizeof program - 1) > 0);
@@ -48,7 +28,7 @@ static struct command_result script_run(const struct scene *scene, const char *b
                        (const char *const[]){plugins, locks, assay, folder, NULL});
 }
 
-static void script_says(const struct scene *scene, const char *body, const char *output)
+static void script_says(const struct scratch_scene *scene, const char *body, const char *output)
 {
     struct command_result result = script_run(scene, body);
     if (result.exit_code != 0 || strcmp(text_string(&result.output), output) != 0) {
@@ -95,7 +75,7 @@ static void a_descriptor_of_something_else_is_refused(void **state)
     command_result_release(&result);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, scene_open, scene_close)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_scene_open, scratch_scene_close)
 
 int main(void)
 {
