@@ -27,26 +27,37 @@ static double score(const struct score_row *r, int64_t column)
     return hidden ? -INFINITY : sum;
 }
 
-static void score_row_fill(struct score_row *r)
+static double row_lse(const struct score_row *r)
 {
     double maximum = -INFINITY, sum = 0.0;
+    for (int64_t j = 0; j < r->columns; j++) {
+        maximum = fmax(maximum, score(r, j));
+    }
+    for (int64_t j = 0; j < r->columns && maximum != -INFINITY; j++) {
+        sum += exp(score(r, j) - maximum);
+    }
+    return sum > 0.0 ? maximum + log(sum) : INFINITY;
+}
+
+/* lse: of the row, +infinity if none of its scores is finite. */
+static void score_row_fill(struct score_row *r, double lse)
+{
     double drop = r->call->attributes.f[1];
     struct random_key key = random_key_of(r->call->attributes.i[1]);
     for (int64_t j = 0; j < r->columns; j++) {
-        r->probability[j] = score(r, j);
-        maximum = fmax(maximum, r->probability[j]);
-    }
-    for (int64_t j = 0; j < r->columns; j++) {
-        r->probability[j] = maximum == -INFINITY ? 0.0 : exp(r->probability[j] - maximum);
-        sum += r->probability[j];
-    }
-    for (int64_t j = 0; j < r->columns; j++) {
         uint64_t counter = (uint64_t)(r->index * r->columns + j);
         bool kept = (double)(random_bits(key, counter) >> 8) * 0x1p-24 >= (double)(float)drop;
-        r->probability[j] = sum > 0.0 ? r->probability[j] / sum : 0.0;
+        r->probability[j] = exp(score(r, j) - lse);
         r->keep[j] = kept ? 1.0 / (1.0 - drop) : 0.0;
     }
-    r->lse = sum > 0.0 ? maximum + log(sum) : INFINITY;
+    r->lse = lse;
+}
+
+/* The row of a backward, whose lse is given, which is to say rounded. */
+static void score_row_recall(struct score_row *r, double *const *values)
+{
+    int64_t length = r->call->tensors[5].size[2];
+    score_row_fill(r, values[5][r->index / r->rows * length + r->row]);
 }
 
 struct positions {
@@ -101,7 +112,7 @@ void reference_attention(const struct operation_call *call, double *const *value
     }
     for (int64_t index = 0; index < q->size[0] * q->size[1] * q->size[2]; index++) {
         struct positions at = score_row_at(&r, call, values, index);
-        score_row_fill(&r);
+        score_row_fill(&r, row_lse(&r));
         if (lse_length > 0) {
             values[out + 1][index / r.rows * lse_length + r.row] = r.lse;
         }
@@ -117,15 +128,20 @@ void reference_attention(const struct operation_call *call, double *const *value
     free(r.keep);
 }
 
-/* Adds what one row gives to grad q, grad k, grad v. */
-static void row_backward(const struct score_row *r, const double *grad, double *grad_q, double *grad_k, double *grad_v)
+/* What softmax takes from each slope of a row: grad out times out, as out was given, which is to say rounded. */
+static double row_delta(const struct score_row *r, const double *grad, const double *result)
 {
     double delta = 0.0;
-    for (int64_t j = 0; j < r->columns; j++) {
-        for (int64_t d = 0; d < r->value_width; d++) {
-            delta += grad[d] * r->probability[j] * r->keep[j] * r->v[j * r->value_width + d];
-        }
+    for (int64_t d = 0; d < r->value_width; d++) {
+        delta += grad[d] * result[d];
     }
+    return delta;
+}
+
+/* Adds what one row gives to grad q, grad k, grad v. */
+static void row_backward(const struct score_row *r, const double *grad, double delta, double *grad_q, double *grad_k,
+                         double *grad_v)
+{
     for (int64_t j = 0; j < r->columns; j++) {
         double product = 0.0;
         for (int64_t d = 0; d < r->value_width; d++) {
@@ -155,26 +171,23 @@ void reference_attention_backward(const struct operation_call *call, double *con
     }
     for (int64_t index = 0; index < q->size[0] * q->size[1] * q->size[2]; index++) {
         struct positions at = score_row_at(&r, call, values, index);
-        score_row_fill(&r);
-        row_backward(&r, values[0] + at.out, values[out] + at.q, values[out + 1] + at.k, values[out + 2] + at.v);
+        score_row_recall(&r, values);
+        row_backward(&r, values[0] + at.out, row_delta(&r, values[0] + at.out, values[4] + at.out), values[out] + at.q,
+                     values[out + 1] + at.k, values[out + 2] + at.v);
     }
     free(r.probability);
     free(r.keep);
 }
 
 /* What one row gives to the gradients of its scores' biases. */
-static void row_bias_gradient(const struct score_row *r, const double *grad, double *out)
+static void row_bias_gradient(const struct score_row *r, const double *grad, double delta, double *out)
 {
-    double delta = 0.0;
     for (int64_t j = 0; j < r->columns; j++) {
-        out[j] = 0.0;
+        double product = 0.0;
         for (int64_t d = 0; d < r->value_width; d++) {
-            out[j] += grad[d] * r->keep[j] * r->v[j * r->value_width + d];
+            product += grad[d] * r->keep[j] * r->v[j * r->value_width + d];
         }
-        delta += r->probability[j] * out[j];
-    }
-    for (int64_t j = 0; j < r->columns; j++) {
-        out[j] = r->probability[j] * (out[j] - delta);
+        out[j] = r->probability[j] * (product - delta);
     }
 }
 
@@ -187,8 +200,9 @@ void reference_attention_bias_gradient(const struct operation_call *call, double
     r.keep = malloc(columns * sizeof(double));
     for (int64_t index = 0; index < q->size[0] * q->size[1] * q->size[2]; index++) {
         struct positions at = score_row_at(&r, call, values, index);
-        score_row_fill(&r);
-        row_bias_gradient(&r, values[0] + at.out, values[call->input_count] + index * r.columns);
+        score_row_recall(&r, values);
+        row_bias_gradient(&r, values[0] + at.out, row_delta(&r, values[0] + at.out, values[4] + at.out),
+                          values[call->input_count] + index * r.columns);
     }
     free(r.probability);
     free(r.keep);
@@ -203,7 +217,7 @@ void reference_attention_bias_gradient(const struct operation_call *call, double
  *   score        |dx| <= e (D + 4) scale sum_d |q_d k_d| + e (|x| + |lse|)
  *   probability  |dp| <= p r,  r = |dx| + e (T + 8): the sum it is divided by has T terms
  *   out          sum_j ((u + r + e T) p_j + h) z_j |v_j|
- *   delta        |dd| <= (u + e D) sum_d |g_d out_d|: it is made from out as that was rounded
+ *   delta        |dd| <= e D sum_d |g_d out_d|
  *   slope        |ds| <= (u + r) |s| + h + p (e D z sum_d |g_d v_d| + |dd|)
  *   grad v       sum_i ((u + r + e N) p_i + h) z_i |g_i|, N rows of all the heads that read v
  *   grad q       scale sum_j (|ds| + e T |s|) |k_j|, and grad k likewise with N and q
@@ -247,14 +261,10 @@ static void row_bound(const struct score_row *r, double u, double *out, double *
 static void row_backward_bound(const struct score_row *r, double u, const double *grad, const double *result,
                                double *grad_q, double *grad_k, double *grad_v)
 {
-    double scale = fabs(r->call->attributes.f[0]), delta = 0.0;
+    double scale = fabs(r->call->attributes.f[0]), delta = row_delta(r, grad, result);
     double row_sums = operation_error * (double)r->columns;
     double column_sums = operation_error * (double)(r->rows * r->call->tensors[1].size[1]);
-    double delta_error =
-        (u + operation_error * (double)r->value_width) * absolute_product(grad, result, r->value_width);
-    for (int64_t d = 0; d < r->value_width; d++) {
-        delta += grad[d] * result[d];
-    }
+    double delta_error = operation_error * (double)r->value_width * absolute_product(grad, result, r->value_width);
     for (int64_t j = 0; j < r->columns; j++) {
         const double *k = r->k + j * r->width, *v = r->v + j * r->value_width;
         double p = r->probability[j], z = r->keep[j], error = probability_error(r, j), product = 0.0;
@@ -293,11 +303,12 @@ void reference_attention_bound(const struct operation_call *call, double *const 
     }
     for (int64_t index = 0; index < q->size[0] * q->size[1] * q->size[2]; index++) {
         struct positions at = score_row_at(&r, call, values, index);
-        score_row_fill(&r);
         if (backward) {
+            score_row_recall(&r, values);
             row_backward_bound(&r, u, values[0] + at.out, values[4] + at.out, bounds[out] + at.q,
                                bounds[out + 1] + at.k, bounds[out + 2] + at.v);
         } else {
+            score_row_fill(&r, row_lse(&r));
             double unused;
             double *lse = lse_length > 0 ? &bounds[out + 1][index / r.rows * lse_length + r.row] : &unused;
             row_bound(&r, u, bounds[out] + at.out, lse);
