@@ -44,6 +44,16 @@ struct device_disturbance {
     int64_t swapped_out_bytes;
 };
 
+/* Products that a library would not compute, as this GPU, these shapes or this workspace are not supported, and that
+ * the next way computed: of a refusal of cublasLt cuBLAS, of one of cuBLAS a kernel of ours. */
+enum { DECLINED_ROWS = 16 };
+struct declined_products {
+    enum opcode opcode;
+    char library[16]; /* "cuBLAS", "cublasLt" */
+    char status[64];  /* what it said: "CUBLAS_STATUS_NOT_SUPPORTED"; of several that found no row "others" */
+    int64_t count;
+};
+
 /* What the driver or the kernel counts. A figure that could not be taken is not valid, and never 0. */
 struct device_reading {
     /* device_valid, device_bytes, device_peak_valid, device_peak_bytes, process_valid, ...
@@ -65,6 +75,7 @@ struct device_reading {
     bool library_valid;
     int64_t library_bytes;
     struct device_disturbance disturbance;
+    struct declined_products declined[DECLINED_ROWS]; /* cuda, since it was opened; those with a count, then none */
     bool free_valid; /* left to be taken; host: of a bound, or of what kernel and cgroup have; within ulimit */
     int64_t free_bytes;
 };

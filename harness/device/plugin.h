@@ -14,7 +14,7 @@
 
 /* Raised with every change to device.h, operation.h or this file that an older plug-in would misread, but for the table
  * of operations, which is compared itself. */
-enum { PLUGIN_VERSION = 8 };
+enum { PLUGIN_VERSION = 9 };
 
 /* version is first whatever the version. */
 struct plugin_entry {

@@ -12,7 +12,7 @@
 #include "harness/base/text.h"
 
 #define RECORD_SCHEMA_NAME "assay-record"
-enum { RECORD_SCHEMA_MAJOR = 1, RECORD_SCHEMA_MINOR = 7 };
+enum { RECORD_SCHEMA_MAJOR = 1, RECORD_SCHEMA_MINOR = 8 };
 
 /* X(NAME, name in records): how a case ended. */
 #define CASE_STATUS_TABLE(X)                                                                                           \
@@ -33,7 +33,7 @@ enum case_status {
 const char *case_status_name(enum case_status status);
 bool case_status_from_name(const char *name, enum case_status *status);
 
-/* {"name": "assay-record", "major": 1, "minor": 7}; NULL where memory ran out. */
+/* {"name": "assay-record", "major": 1, "minor": 8}; NULL where memory ran out. */
 struct json *record_schema_json(void);
 
 /* Whether a line has the fields that its type must have, each of the right kind. Fields that are not known are

@@ -118,6 +118,36 @@ static bool validity_read(struct report *report, const struct json *line, struct
     return view->disturbance != NULL;
 }
 
+/* One list of declined products; of a place after its name. */
+static void declined_list(struct text *words, const struct json *rows, const char *place)
+{
+    for (size_t index = 0; index < json_count(rows); index++) {
+        const struct json *row = json_at(rows, index);
+        int64_t count = json_integer_or(json_get(row, "count"), 0);
+        text_format(words, "%s%s%s%s %lld time%s (%s: %s)", words->length > 0 ? ", " : "", place != NULL ? place : "",
+                    place != NULL ? ": " : "", json_string_or(json_get(row, "operation"), "?"), (long long)count,
+                    count == 1 ? "" : "s", json_string_or(json_get(row, "library"), "?"),
+                    json_string_or(json_get(row, "status"), "?"));
+    }
+}
+
+/* A placed case says it of each place; the line's own list is that of the main one. */
+static bool declined_read(struct report *report, const struct json *line, struct case_view *view)
+{
+    const struct json *places = json_get(line, "places");
+    struct text words = {0};
+    for (size_t index = 0; index < json_count(places); index++) {
+        const struct json *place = json_at(places, index);
+        declined_list(&words, json_get(place, "declined_products"), json_string_or(json_get(place, "place"), "?"));
+    }
+    if (words.length == 0) {
+        declined_list(&words, json_get(line, "declined_products"), NULL);
+    }
+    view->declined = words.failed ? NULL : report_word(report, text_string(&words));
+    text_release(&words);
+    return view->declined != NULL;
+}
+
 /* The label, and of a placed case the one without its place. False: no memory. */
 static bool label_make(struct report *report, struct case_view *view)
 {
@@ -263,5 +293,5 @@ bool case_view_read(struct report *report, const struct json *line, const char *
     outcome_read(&filling, line);
     estimates_read(&filling, line);
     return !filling.failed && proof_view_read(report, line, &view->proof) && validity_read(report, line, view) &&
-           label_make(report, view);
+           declined_read(report, line, view) && label_make(report, view);
 }

@@ -132,6 +132,8 @@ struct case_view {
     int comparison_count;
     const struct estimator_total *totals;
     int total_count;
+    const char *declined; /* "MATMUL 48 times (cuBLAS: CUBLAS_STATUS_NOT_SUPPORTED), ...": products that a library would
+                             not compute; "": none, or not known */
     const char *sequence; /* sequence_hash; NULL: not recorded */
     struct spread spread;
     struct case_attempt *earlier; /* the attempts of the same run before this one, in their order; NULL: none */

@@ -356,7 +356,7 @@ static void prediction_append(struct text *words, const struct case_view *view)
     }
 }
 
-/* Why a case failed, or why it is invalid. */
+/* Why a case failed, or why it is invalid, and what of it a library did not compute. */
 static void reason_words(const struct case_view *view, struct text *words)
 {
     if (view->reason[0] != '\0' || view->oom_stage != NULL || case_has_failed(view)) {
@@ -366,6 +366,7 @@ static void reason_words(const struct case_view *view, struct text *words)
     }
     text_append(words, view->invalid && words->length > 0 ? "; " : "");
     validity_append(words, view);
+    declined_append(words, view);
 }
 
 /* A list below a heading, of the cases from first on, before end; nothing if there is nothing to say. */

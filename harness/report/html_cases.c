@@ -147,6 +147,9 @@ static void why_append(struct text *text, const struct case_view *view)
     note_append(text, "", &why);
     note_append(text, "", &invalid);
     text_release(&why);
+    declined_append(&why, view);
+    note_append(text, "", &why);
+    text_release(&why);
     text_release(&invalid);
 }
 

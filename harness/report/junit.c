@@ -128,6 +128,7 @@ static void invalid_append(struct text *text, const struct case_view *view)
 {
     struct text words = {0};
     validity_append(&words, view);
+    declined_append(&words, view);
     if (words.length > 0) {
         text_append(text, "      <system-out>");
         xml_append(text, text_string(&words));

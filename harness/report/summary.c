@@ -175,6 +175,9 @@ static void case_write(const struct summary *summary, const struct case_view *vi
     validity_append(&invalid, view);
     note_write(summary, text_string(&invalid));
     text_release(&invalid);
+    declined_append(&invalid, view);
+    note_write(summary, text_string(&invalid));
+    text_release(&invalid);
     struct text words = {0};
     text_append(&words, view->placed != NULL && view->placed->place_count > 0 ? "by place: " : "");
     places_append(&words, view);

@@ -213,6 +213,10 @@ static void case_append(const struct table *table, const struct case_view *view)
     outside_paragraph_append(table->text, view->title, table->width, 8, 8);
     note_append(table, "reason", view->reason);
     note_append(table, "invalid", view->disturbance);
+    struct text library = {0};
+    declined_append(&library, view);
+    note_append(table, "library", text_string(&library));
+    text_release(&library);
     struct text oom = {0};
     oom_append(&oom, view);
     note_append(table, "oom", text_string(&oom));

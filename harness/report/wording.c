@@ -325,6 +325,13 @@ void validity_append(struct text *text, const struct case_view *view)
     }
 }
 
+void declined_append(struct text *text, const struct case_view *view)
+{
+    if (view->declined[0] != '\0') {
+        text_format(text, "%sdeclined products: %s", text->length > 0 ? "; " : "", view->declined);
+    }
+}
+
 enum level items_append(struct text *text, const struct case_view *view)
 {
     static const char *const words[READING_ITEM_COUNT] = {

@@ -39,6 +39,10 @@ void oom_append(struct text *text, const struct case_view *view);
 /* "invalid readings: another process (4242) held ..."; nothing if the row is not invalid. */
 void validity_append(struct text *text, const struct case_view *view);
 
+/* "declined products: MATMUL 48 times (cuBLAS: CUBLAS_STATUS_NOT_SUPPORTED)", after "; " if text has something already;
+ * nothing if none was. */
+void declined_append(struct text *text, const struct case_view *view);
+
 /* "1.61 GiB at the end of step: 500.00 MiB context, 1.10 GiB segments, 12.00 MiB remainder" of the last stage that
  * ended; items of 0 bytes and unknown ones are left out. Of the whole device if it was read, else of the process,
  * since the two differ by what others hold; which, is returned: LEVEL_COUNT if the record has no items, and nothing

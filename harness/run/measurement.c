@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "harness/run/reading_items.h"
 
@@ -180,6 +181,39 @@ struct json *oom_json(const struct replay_result *result)
     return json_made(object, made);
 }
 
+static struct json *declined_row_json(const struct declined_products *row)
+{
+    struct json *object = json_object_new();
+    bool made = json_set(object, "operation", json_string_new(opcode_name(row->opcode))) &&
+                json_set(object, "library", json_string_new(row->library)) &&
+                json_set(object, "status", json_string_new(row->status)) &&
+                json_set(object, "count", json_integer_new(row->count));
+    return json_made(object, made);
+}
+
+struct json *declined_products_json(const char *kind, const struct device_reading *reading)
+{
+    if (reading == NULL || strcmp(kind, "cuda") != 0) {
+        return json_null_new();
+    }
+    struct json *list = json_array_new();
+    bool made = true;
+    for (int i = 0; made && i < DECLINED_ROWS && reading->declined[i].count > 0; i++) {
+        made = json_append(list, declined_row_json(&reading->declined[i]));
+    }
+    return json_made(list, made);
+}
+
+/* Of the last stage that ended; NULL: none did. */
+static const struct device_reading *reading_last(const struct replay_result *result)
+{
+    const struct device_reading *last = NULL;
+    for (int i = 0; i < STAGE_COUNT; i++) {
+        last = result->stages[i].present ? &result->stages[i].reading : last;
+    }
+    return last;
+}
+
 /* What is known only at the end of the whole tape. */
 static bool ending_set(struct json *object, const struct replay_result *result, bool out_of_memory)
 {
@@ -202,11 +236,13 @@ struct json *measurement_json(const struct measurement_place *place, const struc
                               const struct validity *validity, bool out_of_memory)
 {
     struct json *object = json_object_new();
-    bool made = json_set(object, "stages", stages_json(place, result)) &&
-                json_set(object, "context", context_json(place, &result->stages[STAGE_CONTEXT])) &&
-                json_set(object, "validity", place->properties.computes ? validity_json(validity) : json_null_new()) &&
-                ending_set(object, result, out_of_memory) &&
-                json_set(object, "causes", causes_json(result, out_of_memory)) &&
-                json_set(object, "oom", out_of_memory ? oom_json(result) : json_null_new());
+    bool made =
+        json_set(object, "stages", stages_json(place, result)) &&
+        json_set(object, "context", context_json(place, &result->stages[STAGE_CONTEXT])) &&
+        json_set(object, "validity", place->properties.computes ? validity_json(validity) : json_null_new()) &&
+        ending_set(object, result, out_of_memory) &&
+        json_set(object, "declined_products", declined_products_json(place->properties.kind, reading_last(result))) &&
+        json_set(object, "causes", causes_json(result, out_of_memory)) &&
+        json_set(object, "oom", out_of_memory ? oom_json(result) : json_null_new());
     return json_made(object, made);
 }

@@ -22,13 +22,17 @@ struct json *device_json(const struct measurement_place *place);
  * out. */
 struct json *oom_json(const struct replay_result *result);
 
+/* [{"operation", "library", "status", "count"}] of a reading of a device of this kind; null for NULL, and of a kind
+ * that has no such libraries. NULL if memory ran out. */
+struct json *declined_products_json(const char *kind, const struct device_reading *reading);
+
 /* Which constants the predictions of the case of this id used: {"path", "hash", "kind", "name", "driver", "calibrated",
  * "mismatch"}; null for NULL. mismatch: constants_mismatch_append, NULL if there is none. NULL if memory ran
  * out. */
 struct json *constants_json(const struct constants *constants, const char *id, const char *mismatch);
 
-/* stages, context, validity, the peaks, categories, causes, saved bytes, loss, hash, oom; out_of_memory: the replay
- * ended with it, so what comes after the last stage is unknown. NULL if memory ran out. */
+/* stages, context, validity, the peaks, categories, causes, saved bytes, loss, hash, declined products, oom;
+ * out_of_memory: the replay ended with it, so what comes after the last stage is unknown. NULL if memory ran out. */
 struct json *measurement_json(const struct measurement_place *place, const struct replay_result *result,
                               const struct validity *validity, bool out_of_memory);
 

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "harness/estimate/replay_quantities.h"
 #include "harness/run/measurement.h"
@@ -105,6 +106,18 @@ static struct json *place_stages_json(const struct placed_trial *trial, int plac
     return json_made(object, made);
 }
 
+/* Of the last stage that ended there. */
+static struct json *place_declined_json(const struct placed_trial *trial, const struct placed_lanes *lanes, int place)
+{
+    bool is_gpu = lanes != NULL && strncmp(lanes->specs[place], "cuda", strlen("cuda")) == 0;
+    const struct device_reading *last = NULL;
+    for (int i = STAGE_LOAD; i < STAGE_COUNT; i++) {
+        const struct replay_stage *stage = placed_stage(&trial->measured, place, (enum stage)i);
+        last = stage != NULL ? &stage->reading : last;
+    }
+    return declined_products_json(is_gpu ? "cuda" : "host", last);
+}
+
 static struct json *place_json(const struct place_request *asked, const struct placed_plan *plan, int place,
                                const struct placed_lanes *lanes)
 {
@@ -119,6 +132,7 @@ static struct json *place_json(const struct place_request *asked, const struct p
                 json_set(object, "kept_bytes", bytes_or_null(keeps ? bits_to_bytes(share->reserved_bits) : -1)) &&
                 json_set(object, "needed_bytes", bytes_or_null(keeps ? placed_kept_needed(&plan->main, share) : -1)) &&
                 json_set(object, "stages", lanes != NULL ? place_stages_json(&plan->main, place) : json_null_new()) &&
+                json_set(object, "declined_products", place_declined_json(&plan->main, lanes, place)) &&
                 json_set(object, "estimates", place_estimates_json(asked, plan, place));
     return json_made(object, made);
 }

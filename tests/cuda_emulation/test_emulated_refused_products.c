@@ -189,11 +189,46 @@ static void a_full_gpu_is_out_of_memory_and_no_error(void **state)
     unsetenv("EMULATED_DEVICE_BYTES");
 }
 
+/* How often the record of a case says that such a library declined a product of this operation with this word. */
+static int64_t declined_count(const struct json *line, const char *operation, const char *library, const char *status)
+{
+    const struct json *rows = json_get(line, "declined_products");
+    int64_t count = 0;
+    for (size_t i = 0; i < json_count(rows); i++) {
+        const struct json *row = json_at(rows, i);
+        bool is_it = strcmp(text_at(row, "operation"), operation) == 0 &&
+                     strcmp(text_at(row, "library"), library) == 0 && strcmp(text_at(row, "status"), status) == 0;
+        count += is_it ? integer_at(row, "count") : 0;
+    }
+    return count;
+}
+
+/* The linear layers of tiny-bert have a bias, so that cublasLt is asked first; their gradients have none. */
+static void the_record_says_what_was_refused(void **state)
+{
+    struct scene *scene = *state;
+    cases_set(scene, "  - {model: tiny-bert, mode: train, seq: 4, precision: bfloat16, for: sm_80}\n");
+    measure(scene, "cuda:0");
+    const struct json *rows = json_get(case_at(scene, 0), "declined_products");
+    assert_int_equal(json_kind(rows), JSON_KIND_ARRAY);
+    assert_int_equal(json_count(rows), 0);
+    assert_int_equal(setenv("EMULATED_CUBLAS", "unsupported:1", 1), 0);
+    measure(scene, "cuda:0");
+    unsetenv("EMULATED_CUBLAS");
+    int64_t linear = declined_count(case_at(scene, 0), "MATMUL", "cublasLt", "CUBLAS_STATUS_NOT_SUPPORTED");
+    int64_t all = declined_count(case_at(scene, 0), "MATMUL", "cuBLAS", "CUBLAS_STATUS_NOT_SUPPORTED");
+    assert_true(linear > 0 && all > linear);
+    assert_int_equal(json_count(json_get(case_at(scene, 0), "declined_products")), 2);
+    measure(scene, "host");
+    assert_int_equal(json_kind(json_get(case_at(scene, 0), "declined_products")), JSON_KIND_NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         /* First: its children read what they are told when they open the device, and the other opens it here. */
         cmocka_unit_test_setup_teardown(a_full_gpu_is_out_of_memory_and_no_error, scene_open, scene_close),
+        cmocka_unit_test_setup_teardown(the_record_says_what_was_refused, scene_open, scene_close),
         cmocka_unit_test(what_is_refused_is_made_another_way),
     };
     gpus_need_two();

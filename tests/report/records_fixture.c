@@ -341,12 +341,14 @@ static void hostile_write(FILE *file)
                 "{\"type\":\"case\",\"id\":\"%s\",\"identity\":{\"model\":\"%s\",\"mode\":\"infer\"," IDENTITY_REST ","
                 "\"status\":\"%s\",\"reason\":\"%s\",\"duration_s\":0.5,\"device\":null,\"oom\":null,"
                 "\"validity\":{\"valid\":false,\"reasons\":[\"%s\"]},"
+                "\"declined_products\":[{\"operation\":\"%s\",\"library\":\"%s\",\"status\":\"%s\",\"count\":2}],"
                 "\"stages\":{\"load\":{\"requested_bytes\":null,\"allocated_bytes\":1048576,"
                 "\"reserved_bytes\":null," STAGE_REST ",\"forward\":{\"requested_bytes\":null,"
                 "\"allocated_bytes\":2097152,\"reserved_bytes\":null," STAGE_REST "},"
                 "\"categories_at_peak\":{\"weights\":1048576,\"activations\":524288}," CASE_REST
                 ",\"estimates\":{\"est<&|%zu\":{\"total_bytes\":1000000}},\"verdicts\":[]}\n",
-                names[index], names[index], index == 0 ? "error" : "ok", names[index], names[index], index);
+                names[index], names[index], index == 0 ? "error" : "ok", names[index], names[index], names[index],
+                names[index], names[index], index);
     }
 }
 

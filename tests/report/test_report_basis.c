@@ -87,6 +87,42 @@ static void nothing_that_was_replayed_is_called_measured(void **state)
     }
 }
 
+static void declined_products_are_told_by_every_format_for_people(void **state)
+{
+#define DECLINED                                                                                                       \
+    "\"declined_products\":[{\"operation\":\"MATMUL\",\"library\":\"cuBLAS\",\"status\":\"S\",\"count\":48}],"
+    static const enum report_format formats[] = {REPORT_TABLE, REPORT_SUMMARY, REPORT_MARKDOWN, REPORT_HTML,
+                                                 REPORT_JUNIT};
+    static const struct {
+        const char *members, *words;
+    } rows[] = {
+        {"\"declined_products\":[],", NULL},
+        {"\"declined_products\":null,", NULL},
+        {DECLINED, "declined products: MATMUL 48 times (cuBLAS: S)"},
+        {DECLINED "\"places\":[{\"place\":\"1\",\"spec\":\"cuda:1\"," DECLINED
+                  "\"budget_bytes\":null,\"placed_bytes\":0,\"kept_bytes\":null,\"needed_bytes\":null,"
+                  "\"stages\":null,\"estimates\":null}],",
+         "declined products: 1: MATMUL 48 times (cuBLAS: S)"},
+    };
+    struct place *place = *state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        remove(place->records);
+        records_fixture_run(place->records, 1);
+        case_append(place, "one", "cuda", rows[i].members);
+        struct report *report = report_of(place);
+        for (size_t f = 0; f < sizeof formats / sizeof formats[0]; f++) {
+            struct text text = rendered(report, formats[f]);
+            const char *found = strstr(text_string(&text), rows[i].words != NULL ? rows[i].words : "declined");
+            if ((found != NULL) != (rows[i].words != NULL)) {
+                fail_msg("format %d, %s: %s", (int)formats[f], rows[i].members, text_string(&text));
+            }
+            text_release(&text);
+        }
+        report_release(report);
+    }
+#undef DECLINED
+}
+
 static void machine_formats_have_it_as_a_field(void **state)
 {
     struct place *place = *state;
@@ -265,6 +301,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(nothing_that_was_replayed_is_called_measured),
+        TEST(declined_products_are_told_by_every_format_for_people),
         TEST(machine_formats_have_it_as_a_field),
         TEST(among_measured_cases_those_that_were_replayed_say_so),
         TEST(every_head_names_the_target_of_a_replay),

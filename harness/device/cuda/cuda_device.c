@@ -266,6 +266,7 @@ static enum status_code cuda_read_memory(struct device *device, struct device_re
     gpu_watch_baseline(&cuda->watch, cuda->memory_bytes, &taken);
     gpu_watch_read(&cuda->watch, &cuda->nvml, cuda->held_bytes, &taken);
     load_read(&cuda->loads, &taken);
+    memcpy(taken.declined, cuda->declined, sizeof taken.declined);
     *reading = taken;
     return STATUS_OK;
 }

@@ -39,9 +39,10 @@ struct cuda_device {
     struct gpu_watch watch;
     struct load_meter loads;
     struct operation_call last_call; /* what was queued last, without its attributes; valid where queued_count > 0 */
-    int64_t queued_count;            /* operations queued since all were last known to be done */
-    bool has_context;                /* false while it is opened: asking CUDA would make one */
-    struct status fault;             /* code not STATUS_OK: the context is lost, and this was the first to tell it */
+    struct declined_products declined[DECLINED_ROWS];
+    int64_t queued_count; /* operations queued since all were last known to be done */
+    bool has_context;     /* false while it is opened: asking CUDA would make one */
+    struct status fault;  /* code not STATUS_OK: the context is lost, and this was the first to tell it */
 };
 
 /* -- cuda_status.c: every status of CUDA and its libraries goes through one of these. doing: the operation with its
@@ -55,6 +56,12 @@ enum status_code cuda_check(struct cuda_device *cuda, cudaError_t code, const ch
 
 /* The same for cuBLAS and cublasLt; what is want of memory is told by cublas_failure_code. */
 enum status_code cublas_check(struct cuda_device *cuda, cublasStatus_t code, const char *doing, struct status *error);
+
+/* Counts a product of the operation that was queued last, which library would not compute; status: what it said. */
+void declined_note(struct cuda_device *cuda, const char *library, const char *status);
+
+/* The same, with cuBLAS's word for a status of cuBLAS or cublasLt. */
+void cublas_declined_note(struct cuda_device *cuda, const char *library, cublasStatus_t status);
 
 /* The same for what kernel_cuda_run says; NULL: all is well. */
 enum status_code launch_check(struct cuda_device *cuda, const char *reason, const char *doing, struct status *error);

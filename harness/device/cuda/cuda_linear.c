@@ -199,7 +199,11 @@ enum status_code cuda_linear(struct cuda_device *cuda, const struct matmul_plan 
     }
     call_release(&cuda->cublaslt, &call);
     if (cublas_refused(status, plan->workspace.bytes)) {
+        cublas_declined_note(cuda, "cublasLt", status);
         return STATUS_OK;
+    }
+    if (status == CUBLAS_STATUS_SUCCESS && found == 0) {
+        declined_note(cuda, "cublasLt", "no algorithm");
     }
     *done = status == CUBLAS_STATUS_SUCCESS && found > 0;
     return cublas_check(cuda, status, doing, error);

@@ -99,6 +99,7 @@ static enum status_code cublas_step(struct cuda_device *cuda, const struct matmu
     if (!cublas_refused(status, plan->workspace.bytes)) {
         return cublas_check(cuda, status, doing, error);
     }
+    cublas_declined_note(cuda, "cuBLAS", status);
     struct matmul_plan step = *plan;
     step.batch[0] = 1;
     step.a.data = batch_element(&plan->a, outer);

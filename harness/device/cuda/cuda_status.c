@@ -66,16 +66,49 @@ enum status_code cuda_check(struct cuda_device *cuda, cudaError_t code, const ch
     return failure_end(cuda, &told, error);
 }
 
+static const char *cublas_status_name(const struct cuda_device *cuda, cublasStatus_t status)
+{
+    return cuda->cublas.library != NULL ? cuda->cublas.status_name(status) : cuda->cublaslt.status_name(status);
+}
+
 enum status_code cublas_check(struct cuda_device *cuda, cublasStatus_t code, const char *doing, struct status *error)
 {
     struct status told;
     if (code == CUBLAS_STATUS_SUCCESS) {
         return STATUS_OK;
     }
-    const char *(*status_name)(cublasStatus_t) =
-        cuda->cublas.library != NULL ? cuda->cublas.status_name : cuda->cublaslt.status_name;
-    status_set(&told, cublas_failure_code(code), "cuda:%d: %s: %s", cuda->index, doing, status_name(code));
+    status_set(&told, cublas_failure_code(code), "cuda:%d: %s: %s", cuda->index, doing, cublas_status_name(cuda, code));
     return failure_end(cuda, &told, error);
+}
+
+static bool declined_is_like(const struct declined_products *row, const struct declined_products *wanted)
+{
+    return row->opcode == wanted->opcode && strcmp(row->library, wanted->library) == 0 &&
+           strcmp(row->status, wanted->status) == 0;
+}
+
+/* A row like it, else the first empty one, else the last, which then has others too. */
+void declined_note(struct cuda_device *cuda, const char *library, const char *status)
+{
+    struct declined_products wanted = {.opcode = cuda->last_call.opcode};
+    struct declined_products *row = cuda->declined;
+    struct declined_products *last = row + DECLINED_ROWS - 1;
+    snprintf(wanted.library, sizeof wanted.library, "%s", library);
+    snprintf(wanted.status, sizeof wanted.status, "%s", status);
+    while (row < last && row->count > 0 && !declined_is_like(row, &wanted)) {
+        row++;
+    }
+    if (row->count == 0) {
+        *row = wanted;
+    } else if (!declined_is_like(row, &wanted)) {
+        snprintf(row->status, sizeof row->status, "others");
+    }
+    row->count++;
+}
+
+void cublas_declined_note(struct cuda_device *cuda, const char *library, cublasStatus_t status)
+{
+    declined_note(cuda, library, cublas_status_name(cuda, status));
 }
 
 enum status_code launch_check(struct cuda_device *cuda, const char *reason, const char *doing, struct status *error)
