@@ -3,28 +3,11 @@
  * what they move. */
 #include "harness/device/cuda/product_kernels.h"
 
-#include "harness/kernels/convert.h"
+#include "harness/kernels/launch_grid.h"
+#include "harness/kernels/launch_packet.h"
 
 namespace
 {
-
-enum { THREADS = 256, BLOCKS_MAXIMUM = 65535 };
-
-unsigned blocks_for(int64_t count)
-{
-    int64_t blocks = (count + THREADS - 1) / THREADS;
-    return (unsigned)(blocks < BLOCKS_MAXIMUM ? blocks : BLOCKS_MAXIMUM);
-}
-
-__device__ int64_t thread_first()
-{
-    return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-}
-
-__device__ int64_t thread_step()
-{
-    return (int64_t)gridDim.x * blockDim.x;
-}
 
 /* The plan of a convolution without its pointers to the host's structs. */
 struct window_shape {
@@ -53,8 +36,6 @@ struct window_shape shape_of(const struct convolution_plan *plan)
 
 /* Planes of pixels are cut into pieces, and a warp has a piece: the divisions that find its plane are made once, and a
  * lane that steps on by a warp counts rows and columns up. */
-enum { WARP = 32 };
-
 struct plane_place {
     int row, column;
 };
@@ -65,7 +46,7 @@ __device__ struct plane_place place_first(int64_t pixel, int columns)
     return place;
 }
 
-/* WARP pixels on; step: where that many pixels from the first one lead. */
+/* WARP_LANES pixels on; step: where that many pixels from the first one lead. */
 __device__ void place_next(struct plane_place *place, struct plane_place step, int columns)
 {
     place->row += step.row;
@@ -76,31 +57,17 @@ __device__ void place_next(struct plane_place *place, struct plane_place step, i
     }
 }
 
-/* The dtype as a constant: what a loop of loads stands in, or each would wait for the one before it. */
-#define IMAGE_SWITCH(of, ...)                                                                                          \
-    do {                                                                                                               \
-        if ((of) == DTYPE_FLOAT32) {                                                                                   \
-            constexpr enum dtype dtype = DTYPE_FLOAT32;                                                                \
-            __VA_ARGS__                                                                                                \
-        } else if ((of) == DTYPE_BFLOAT16) {                                                                           \
-            constexpr enum dtype dtype = DTYPE_BFLOAT16;                                                               \
-            __VA_ARGS__                                                                                                \
-        } else {                                                                                                       \
-            constexpr enum dtype dtype = DTYPE_FLOAT16;                                                                \
-            __VA_ARGS__                                                                                                \
-        }                                                                                                              \
-    } while (0)
-
 /* The columns are of the image's dtype: they are copied bit by bit. */
 template <typename element, typename number>
 __global__ void columns_gather(struct window_shape shape, struct columns_part part, number pieces, number items)
 {
     const element *image = (const element *)shape.image;
     element *to = (element *)part.columns;
-    int lane = (int)threadIdx.x % WARP, width = (int)shape.columns;
+    int lane = (int)threadIdx.x % WARP_LANES, width = (int)shape.columns;
     number taps = (number)(shape.kernel * shape.kernel);
-    struct plane_place step = place_first(WARP, width);
-    for (number item = (number)(thread_first() / WARP); item < items; item += (number)(thread_step() / WARP)) {
+    struct plane_place step = place_first(WARP_LANES, width);
+    for (number item = (number)(thread_first() / WARP_LANES); item < items;
+         item += (number)(thread_step() / WARP_LANES)) {
         number line = item / pieces, tap = line % taps, plane = line / taps;
         int64_t first = (int64_t)(item % pieces) * GATHER_PIECE;
         int64_t end = first + GATHER_PIECE < part.pixels ? first + GATHER_PIECE : part.pixels;
@@ -109,7 +76,7 @@ __global__ void columns_gather(struct window_shape shape, struct columns_part pa
         int left = (int)((int64_t)(tap % (number)shape.kernel) - shape.padding);
         const element *from = image + (n * shape.channels + channel) * shape.height * shape.width;
         struct plane_place place = place_first(part.pixel + first + lane, width);
-        for (int64_t pixel = first + lane; pixel < end; pixel += WARP) {
+        for (int64_t pixel = first + lane; pixel < end; pixel += WARP_LANES) {
             int row = place.row * (int)shape.stride + above, column = place.column * (int)shape.stride + left;
             bool inside = row >= 0 && row < shape.height && column >= 0 && column < shape.width;
             to[(int64_t)line * part.pixels + pixel] = inside ? from[row * shape.width + column] : (element)0;
@@ -154,10 +121,11 @@ __device__ float columns_element(const struct window_shape &shape, const float *
 template <enum dtype dtype, typename number>
 __global__ void columns_sum(struct window_shape shape, struct columns_part part, number pieces, number items)
 {
-    int lane = (int)threadIdx.x % WARP, width = (int)shape.width;
+    int lane = (int)threadIdx.x % WARP_LANES, width = (int)shape.width;
     int64_t pixels = shape.height * shape.width;
-    struct plane_place step = place_first(WARP, width);
-    for (number item = (number)(thread_first() / WARP); item < items; item += (number)(thread_step() / WARP)) {
+    struct plane_place step = place_first(WARP_LANES, width);
+    for (number item = (number)(thread_first() / WARP_LANES); item < items;
+         item += (number)(thread_step() / WARP_LANES)) {
         number plane = item / pieces;
         int64_t first = (int64_t)(item % pieces) * SUM_PIECE,
                 end = first + SUM_PIECE < pixels ? first + SUM_PIECE : pixels;
@@ -165,7 +133,7 @@ __global__ void columns_sum(struct window_shape shape, struct columns_part part,
         const float *lines =
             (const float *)part.columns + (int64_t)plane * shape.kernel * shape.kernel * shape.rows * shape.columns;
         struct plane_place place = place_first(first + lane, width);
-        for (int64_t pixel = first + lane; pixel < end; pixel += WARP) {
+        for (int64_t pixel = first + lane; pixel < end; pixel += WARP_LANES) {
             float_store(shape.image, dtype, (n * shape.channels + channel) * pixels + pixel,
                         columns_element(shape, lines, place));
             place_next(&place, step, width);
@@ -204,14 +172,16 @@ template <typename element, typename number>
 void columns_gather_run(const struct window_shape &shape, const struct columns_part &part, struct piece_count pieces)
 {
     auto *kernel = columns_gather<element, number>;
-    kernel<<<blocks_for(pieces.all * WARP), THREADS>>>(shape, part, (number)pieces.each, (number)pieces.all);
+    kernel<<<grid_blocks(pieces.all * WARP_LANES, LANES), LANES>>>(shape, part, (number)pieces.each,
+                                                                   (number)pieces.all);
 }
 
 template <enum dtype dtype, typename number>
 void columns_sum_run(const struct window_shape &shape, const struct columns_part &part, struct piece_count pieces)
 {
     auto *kernel = columns_sum<dtype, number>;
-    kernel<<<blocks_for(pieces.all * WARP), THREADS>>>(shape, part, (number)pieces.each, (number)pieces.all);
+    kernel<<<grid_blocks(pieces.all * WARP_LANES, LANES), LANES>>>(shape, part, (number)pieces.each,
+                                                                   (number)pieces.all);
 }
 
 } // namespace
@@ -236,7 +206,7 @@ extern "C" cudaError_t columns_sum_launch(const struct convolution_plan *plan, c
     struct window_shape shape = shape_of(plan);
     struct piece_count pieces = pieces_of(part->images * part->channels, plan->height * plan->width, SUM_PIECE);
     if (pieces.all > 0) {
-        IMAGE_SWITCH(shape.dtype, {
+        FLOATING_SWITCH(shape.dtype, 1, {
             auto *run = pieces.is_short ? columns_sum_run<dtype, uint32_t> : columns_sum_run<dtype, uint64_t>;
             run(shape, *part, pieces);
         });
@@ -247,7 +217,7 @@ extern "C" cudaError_t columns_sum_launch(const struct convolution_plan *plan, c
 extern "C" cudaError_t parts_add_launch(float *sums, const float *parts, int64_t part_count, int64_t count, bool begins)
 {
     if (count > 0) {
-        parts_add<<<blocks_for(count), THREADS>>>(sums, parts, part_count, count, begins);
+        parts_add<<<grid_blocks(count, LANES), LANES>>>(sums, parts, part_count, count, begins);
     }
     return cudaGetLastError();
 }

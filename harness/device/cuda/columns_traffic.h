@@ -36,8 +36,7 @@ static inline void product_traffic(struct traffic *traffic, double times, double
 static inline void pieces_take(struct launch_traffic *launch, double planes, double pixels, int64_t piece)
 {
     double pieces = planes * (double)(((int64_t)pixels + piece - 1) / piece);
-    double blocks = pieces * WARP_LANES / LANES / launch->launches;
-    launch->blocks = blocks < 65535 ? blocks : 65535;
+    launch->blocks = grid_blocks((int64_t)(pieces / launch->launches) * WARP_LANES, LANES);
     launch->lanes = LANES;
     launch->instructions = pieces * WARP_LANES * (6 * DIVISION_32 + DIVISION_64);
     launch->rounds =

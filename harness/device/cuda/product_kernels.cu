@@ -2,28 +2,12 @@
  * element, except for the tiles of product_any. Which launches make a convolution is decided in cuda_convolution.c. */
 #include "harness/device/cuda/product_kernels.h"
 
-#include "harness/kernels/convert.h"
+#include "harness/kernels/launch_grid.h"
 
 namespace
 {
 
-enum { THREADS = 256, BLOCKS_MAXIMUM = 65535, TILE = 16 };
-
-unsigned blocks_for(int64_t count)
-{
-    int64_t blocks = (count + THREADS - 1) / THREADS;
-    return (unsigned)(blocks < BLOCKS_MAXIMUM ? blocks : BLOCKS_MAXIMUM);
-}
-
-__device__ int64_t thread_first()
-{
-    return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-}
-
-__device__ int64_t thread_step()
-{
-    return (int64_t)gridDim.x * blockDim.x;
-}
+enum { TILE = 16 };
 
 __device__ int64_t matrix_offset(const struct product_matrix &matrix, int64_t outer, int64_t inner, int64_t row,
                                  int64_t column)
@@ -214,7 +198,7 @@ extern "C" cudaError_t product_bias_launch(const struct matmul_plan *plan)
 {
     int64_t count = plan->batch[0] * plan->batch[1] * plan->m * plan->n;
     if (count > 0) {
-        product_bias<<<blocks_for(count), THREADS>>>(*plan, count);
+        product_bias<<<grid_blocks(count, LANES), LANES>>>(*plan, count);
     }
     return cudaGetLastError();
 }
@@ -225,7 +209,7 @@ extern "C" cudaError_t product_any_launch(const struct matmul_plan *plan)
     int64_t tile_columns = (plan->n + TILE - 1) / TILE;
     int64_t tile_count = plan->batch[0] * plan->batch[1] * tile_rows * tile_columns;
     if (tile_count > 0) {
-        unsigned blocks = (unsigned)(tile_count < BLOCKS_MAXIMUM ? tile_count : BLOCKS_MAXIMUM);
+        unsigned blocks = grid_blocks(tile_count, 1);
         if (plan->out.dtype == DTYPE_INT32) {
             product_any<int><<<blocks, dim3(TILE, TILE)>>>(*plan, tile_rows, tile_columns, tile_count);
         } else {
@@ -251,21 +235,21 @@ extern "C" cudaError_t convolution_any_launch(const struct convolution_plan *pla
                                                                              : plan->weight;
     int64_t count = out->size[0] * out->size[1] * out->size[2] * out->size[3];
     if (count > 0) {
-        convolution_any<<<blocks_for(count), THREADS>>>(sides, opcode, planes_of(out), count);
+        convolution_any<<<grid_blocks(count, LANES), LANES>>>(sides, opcode, planes_of(out), count);
     }
     return cudaGetLastError();
 }
 
 extern "C" cudaError_t nothing_launch(void)
 {
-    floats_round<<<1, THREADS>>>((void *)NULL, DTYPE_FLOAT32, (const float *)NULL, (int64_t)0);
+    floats_round<<<1, LANES>>>((void *)NULL, DTYPE_FLOAT32, (const float *)NULL, (int64_t)0);
     return cudaGetLastError();
 }
 
 extern "C" cudaError_t floats_round_launch(void *to, enum dtype dtype, const float *from, int64_t count)
 {
     if (count > 0) {
-        floats_round<<<blocks_for(count), THREADS>>>(to, dtype, from, count);
+        floats_round<<<grid_blocks(count, LANES), LANES>>>(to, dtype, from, count);
     }
     return cudaGetLastError();
 }
