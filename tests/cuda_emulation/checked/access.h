@@ -28,6 +28,7 @@ enum call_verdict { CALL_KNOWS_NOTHING, CALL_HOLDS, CALL_FORBIDS };
 call_verdict access_call_judge(const access &access, const emulated_span &memory, std::string *text);
 
 /* Counting, where EMULATED_COUNTS names a file: what each launch did is a line behind those before. */
+extern const bool access_counts; /* whether it does */
 void access_count_launch(const emulated_launch_view &view);
 void access_count(const access &access, access_memory memory, int lane);
 void access_count_wait(int lane);

@@ -136,6 +136,8 @@ void warp_count(int first)
 
 } // namespace
 
+const bool access_counts = counts_path() != nullptr;
+
 void access_count_launch(const emulated_launch_view &view)
 {
     now = view;
@@ -144,8 +146,7 @@ void access_count_launch(const emulated_launch_view &view)
 
 void access_count(const access &access, access_memory memory, int lane)
 {
-    static const bool counts = counts_path() != nullptr;
-    if (counts && !joined(access, memory, lane)) {
+    if (!joined(access, memory, lane)) {
         logs[lane].push_back({access, memory, epochs[lane]});
     }
 }
@@ -157,6 +158,9 @@ void access_count_wait(int lane)
 
 void access_count_block_end(void)
 {
+    if (!access_counts) {
+        return;
+    }
     for (int lane = 0; lane < EMULATION_THREADS; lane += WARP) {
         warp_count(lane);
     }

@@ -49,9 +49,24 @@ void fault(const access &access, const std::string &what)
 void boundary_check(const access &access)
 {
     size_t bytes = access.bytes;
-    if ((bytes & (bytes - 1)) == 0 && bytes <= 16 && bytes > 0 && (uintptr_t)access.address % bytes != 0) {
+    if ((bytes & (bytes - 1)) == 0 && bytes <= 16 && bytes > 0 && ((uintptr_t)access.address & (bytes - 1)) != 0) {
         fault(access, "off their boundary");
     }
+}
+
+/* Whether each of some bytes was written; most accesses have as many as one number. */
+bool all_are_written(const uint8_t *written, size_t bytes)
+{
+    uint64_t each = 0;
+    if (bytes == 4) {
+        memcpy(&each, written, 4);
+        return each == 0x01010101u;
+    }
+    bool all = true;
+    for (size_t k = 0; k < bytes; k++) {
+        all = all && written[k] != 0;
+    }
+    return all;
 }
 
 /* False where it is not in this part. */
@@ -65,12 +80,9 @@ bool shared_check(const access &access, shared_part &part)
         fault(access, "that reach beyond shared memory");
         return true;
     }
-    bool whole = true;
-    for (size_t k = at; k < at + access.bytes; k++) {
-        whole = whole && (access.writes || part.written[k] != 0);
-        part.written[k] |= access.writes;
-    }
-    if (!whole) {
+    if (access.writes) {
+        memset(&part.written[at], 1, access.bytes);
+    } else if (!all_are_written(&part.written[at], access.bytes)) {
         fault(access, "of shared memory that no thread of the block has written");
     }
     return true;
@@ -129,19 +141,26 @@ bool is_device(const access &access)
     return true;
 }
 
+void access_note(const access &access, access_memory memory)
+{
+    if (access_counts) {
+        access_count(access, memory, emulation_thread());
+    }
+}
+
 void take(const access &access)
 {
     if (!running || is_local(access)) {
         return;
     }
     if (access.bytes == 0) {
-        access_count(access, ACCESS_DEVICE, emulation_thread());
+        access_note(access, ACCESS_DEVICE);
     } else if (is_shared(access)) {
         boundary_check(access);
-        access_count(access, ACCESS_SHARED, emulation_thread());
+        access_note(access, ACCESS_SHARED);
     } else if (is_device(access)) {
         boundary_check(access);
-        access_count(access, ACCESS_DEVICE, emulation_thread());
+        access_note(access, ACCESS_DEVICE);
     } else if (!is_constant(access)) {
         fault(access, emulated_is_elsewhere(access.address) ? "of another device" : "where the launch has no memory");
     }

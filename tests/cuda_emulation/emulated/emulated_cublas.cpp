@@ -3,6 +3,7 @@
  * added: on an H100 that happened in ten of 2,448 convolutions, all of them such. */
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include "harness/kernels/convert.h"
 #include "tests/cuda_emulation/emulated/emulated_toolkit.h"
@@ -34,6 +35,20 @@ float side_get(const side &matrix, int64_t offset, int64_t row, int64_t column)
 {
     int64_t place = matrix.transposed ? row * matrix.leading + column : column * matrix.leading + row;
     return float_load(matrix.data, matrix.dtype, offset + place);
+}
+
+/* The rows of the left matrix or the columns of the right one, term by term, so that each is converted once. */
+std::vector<float> factors_of(const side &matrix, int64_t offset, bool by_rows, int64_t lines, int64_t terms,
+                              bool rounds)
+{
+    std::vector<float> factors((size_t)(lines * terms));
+    for (int64_t line = 0; line < lines; line++) {
+        for (int64_t term = 0; term < terms; term++) {
+            float factor = by_rows ? side_get(matrix, offset, line, term) : side_get(matrix, offset, term, line);
+            factors[(size_t)(line * terms + term)] = emulated_factor(factor, rounds);
+        }
+    }
+    return factors;
 }
 
 /* The leading dimension is at least the number of rows as they lie in memory, and at least 1. */
@@ -78,35 +93,47 @@ bool integers_are_allowed(const product &made)
 
 void integers_multiply(const product &made, int32_t alpha, int32_t beta)
 {
+    const auto left = factors_of(made.left, 0, true, made.m, made.k, false);
+    const auto right = factors_of(made.right, 0, false, made.n, made.k, false);
     for (int64_t index = 0; index < (int64_t)made.m * made.n; index++) {
         int64_t row = index % made.m, column = index / made.m;
         int32_t sum = 0;
         for (int64_t term = 0; term < made.k; term++) {
-            sum += (int32_t)side_get(made.left, 0, row, term) * (int32_t)side_get(made.right, 0, term, column);
+            sum += (int32_t)left[(size_t)(row * made.k + term)] * (int32_t)right[(size_t)(column * made.k + term)];
         }
         int32_t *to = (int32_t *)made.c + column * made.ldc + row;
         *to = alpha * sum + (beta != 0 ? beta * *to : 0);
     }
 }
 
+/* stored_first: whether the sum is rounded before what C held is added. */
+void element_put(const product &made, int64_t place, float sum, float scale, float keep, bool stored_first)
+{
+    float kept = keep != 0.0f ? keep * float_load(made.c, made.dtype, place) : 0.0f;
+    if (kept != 0.0f && stored_first) {
+        float_store(made.c, made.dtype, place, scale * sum);
+        sum = float_load(made.c, made.dtype, place) / scale;
+    }
+    float_store(made.c, made.dtype, place, scale * sum + kept);
+}
+
 void floats_multiply(const product &made, bool rounds, float scale, float keep)
 {
     bool packets = made.m % 8 == 0 && made.k % 8 == 0 && made.ldc % 8 == 0 &&
                    ((uintptr_t)made.left.data | (uintptr_t)made.right.data | (uintptr_t)made.c) % 16 == 0;
-    for (int64_t index = 0; index < (int64_t)made.count * made.m * made.n; index++) {
-        int64_t batch = index / ((int64_t)made.m * made.n), row = index % made.m, column = index / made.m % made.n;
-        float sum = 0.0f;
-        for (int64_t term = 0; term < made.k; term++) {
-            sum += emulated_factor(side_get(made.left, batch * made.stride_a, row, term), rounds) *
-                   emulated_factor(side_get(made.right, batch * made.stride_b, term, column), rounds);
+    for (int64_t batch = 0; batch < (made.m > 0 && made.n > 0 ? made.count : 0); batch++) {
+        const auto left = factors_of(made.left, batch * made.stride_a, true, made.m, made.k, rounds);
+        const auto right = factors_of(made.right, batch * made.stride_b, false, made.n, made.k, rounds);
+        for (int64_t index = 0; index < (int64_t)made.m * made.n; index++) {
+            int64_t row = index % made.m, column = index / made.m;
+            const float *of_row = left.data() + row * made.k, *of_column = right.data() + column * made.k;
+            float sum = 0.0f;
+            for (int64_t term = 0; term < made.k; term++) {
+                sum += of_row[term] * of_column[term];
+            }
+            int64_t place = batch * made.stride_c + column * made.ldc + row;
+            element_put(made, place, sum, scale, keep, packets);
         }
-        int64_t place = batch * made.stride_c + column * made.ldc + row;
-        float kept = keep != 0.0f ? keep * float_load(made.c, made.dtype, place) : 0.0f;
-        if (kept != 0.0f && packets) { /* the sum is stored first */
-            float_store(made.c, made.dtype, place, scale * sum);
-            sum = float_load(made.c, made.dtype, place) / scale;
-        }
-        float_store(made.c, made.dtype, place, scale * sum + kept);
     }
 }
 

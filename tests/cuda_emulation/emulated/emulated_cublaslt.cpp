@@ -1,6 +1,7 @@
 /* cublasLt without a GPU: a product with the bias along the rows of the result, columns first, with its rules for
  * arguments. It has no algorithm for factors that are not aligned to 16 bytes, as the real one has few. */
 #include <cstring>
+#include <vector>
 
 #include "harness/kernels/convert.h"
 #include "tests/cuda_emulation/emulated/emulated_toolkit.h"
@@ -219,19 +220,31 @@ float value_stored(float value, cudaDataType type)
     return float_load(stored, emulated_dtype(type), 0);
 }
 
-/* Parts are kept in float32 where the scheme says so, else in the type of the result, each rounded. */
-float product_sum(const emulation_lt_product &made, int64_t row, int64_t column)
+/* The factors of each line of the result in one of its two directions, term by term, so that each is converted once. */
+std::vector<float> factors_of(const emulation_lt_product &made, bool of_rows, int64_t lines, int64_t terms)
 {
     const bool tf32 = emulated_compute_rounds(made.desc.compute_type) > 0;
-    const int64_t terms = term_count(&made.desc, &made.a_layout);
+    std::vector<float> factors((size_t)(lines * terms));
+    for (int64_t line = 0; line < lines; line++) {
+        for (int64_t term = 0; term < terms; term++) {
+            float factor = of_rows ? element(made.a, made.a_layout, made.desc.transpose_a, line, term)
+                                   : element(made.b, made.b_layout, made.desc.transpose_b, term, line);
+            factors[(size_t)(line * terms + term)] = emulated_factor(factor, tf32);
+        }
+    }
+    return factors;
+}
+
+/* Parts are kept in float32 where the scheme says so, else in the type of the result, each rounded. */
+float product_sum(const emulation_lt_product &made, const float *of_row, const float *of_column, int64_t terms)
+{
     const int64_t parts = (int64_t)made.algorithm.data[ALGORITHM_PARTS];
     const uint64_t scheme = made.algorithm.data[ALGORITHM_SCHEME];
     float sum = 0.0f;
     for (int64_t part = 0; part < parts; part++) {
         float kept = 0.0f;
         for (int64_t term = part * terms / parts; term < (part + 1) * terms / parts; term++) {
-            kept += emulated_factor(element(made.a, made.a_layout, made.desc.transpose_a, row, term), tf32) *
-                    emulated_factor(element(made.b, made.b_layout, made.desc.transpose_b, term, column), tf32);
+            kept += of_row[term] * of_column[term];
         }
         bool narrow = scheme == CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE || scheme == CUBLASLT_REDUCTION_SCHEME_INPLACE;
         sum += narrow ? value_stored(kept, made.d_layout.type) : kept;
@@ -243,9 +256,12 @@ void product_make(const emulation_lt_product &made)
 {
     const emulation_lt_desc &desc = made.desc;
     const enum dtype dtype = emulated_dtype(made.d_layout.type);
-    for (int64_t index = 0; index < (int64_t)(made.d_layout.rows * made.d_layout.columns); index++) {
-        int64_t row = index % (int64_t)made.d_layout.rows, column = index / (int64_t)made.d_layout.rows;
-        float sum = product_sum(made, row, column) * made.alpha;
+    const int64_t rows = (int64_t)made.d_layout.rows, columns = (int64_t)made.d_layout.columns;
+    const int64_t terms = term_count(&made.desc, &made.a_layout);
+    const auto left = factors_of(made, true, rows, terms), right = factors_of(made, false, columns, terms);
+    for (int64_t index = 0; index < rows * columns; index++) {
+        int64_t row = index % rows, column = index / rows;
+        float sum = product_sum(made, left.data() + row * terms, right.data() + column * terms, terms) * made.alpha;
         if (desc.a_scale != nullptr) {
             sum *= *desc.a_scale * *desc.b_scale;
         }

@@ -85,15 +85,19 @@ char *arena_take(int board, size_t bytes)
 {
     arena *own = &arenas[board];
     if (own->start == nullptr) {
-        void *reserved = mmap(nullptr, arena_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        own->start = reserved != MAP_FAILED ? (char *)reserved : nullptr;
+        void *reserved =
+            mmap(nullptr, arena_bytes + granule, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        own->start = reserved != MAP_FAILED ? (char *)rounded((size_t)reserved, granule) : nullptr;
+        own->used = 0;
+        madvise(reserved, arena_bytes, MADV_HUGEPAGE); /* where there are none it is refused */
     }
-    if (own->start == nullptr || bytes > arena_bytes - own->used) {
+    if (own->start == nullptr || bytes + granule > arena_bytes - own->used) {
         return nullptr;
     }
-    char *taken = own->start + own->used;
-    own->used += bytes;
-    return taken;
+    /* Much of it begins where a large page of the host may: such are opened and closed by the hundred, at each launch. */
+    size_t start = bytes >= granule ? rounded(own->used, granule) : own->used;
+    own->used = start + bytes;
+    return own->start + start;
 }
 
 char *mapping_take(int board, size_t bytes)

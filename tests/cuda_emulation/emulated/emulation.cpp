@@ -25,12 +25,13 @@
 dim3 threadIdx, blockIdx, blockDim, gridDim;
 emulated_watch *emulated_watcher;
 const struct race_watcher *race_watcher;
+struct emulated_seen emulated_seen;
 
 namespace
 {
 
-enum { WARP = 32, THREADS_MAXIMUM = EMULATION_THREADS, STACK_BYTES = 128 * 1024, PAGE_BYTES = 4096 };
-enum { SHARED_BYTES = (EMULATION_SHARED_BYTES + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES };
+enum { WARP = 32, THREADS_MAXIMUM = EMULATION_THREADS, STACK_BYTES = EMULATED_STACK_BYTES };
+enum { PAGE_BYTES = EMULATED_PAGE, SHARED_BYTES = EMULATED_SHARED_ROOM };
 enum { POISON = 0xff };
 
 enum lane_state { LANE_READY, LANE_IN_BLOCK_WAIT, LANE_IN_WARP_WAIT, LANE_DONE };
@@ -52,10 +53,9 @@ lane lanes[THREADS_MAXIMUM];
 /* What the others may still read of one exchange while a lane offers for the next: two take turns. */
 emulation_offer offered[2][THREADS_MAXIMUM];
 
-int lane_count, lane_current, block_predicate;
+int lane_count, block_predicate;
 bool abandoned; /* a lane has done what ends the launch */
-bool lane_runs;
-char *stacks; /* of all lanes, one behind the other */
+char *stacks;   /* of all lanes, one behind the other */
 struct schedule present;
 std::map<const void *, int64_t> launch_counts;
 const std::function<void()> *thread_body;
@@ -66,13 +66,13 @@ size_t shared_bytes_now;
 
 void lane_leave(lane_state state, int line)
 {
-    lane *self = &lanes[lane_current];
+    lane *self = &lanes[emulated_seen.lane];
     self->state = state;
     self->line = line;
     if (emulated_watcher != nullptr) {
         emulated_watcher->lane_waits();
     }
-    lane_runs = false;
+    emulated_seen.lane_runs = false;
     if (_setjmp(self->place) == 0) {
         _longjmp(scheduler, 1);
     }
@@ -91,6 +91,7 @@ void lane_make(lane *fiber)
     if (stacks == nullptr) {
         stacks = (char *)mmap(nullptr, (size_t)THREADS_MAXIMUM * STACK_BYTES, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        emulated_seen.stacks = (uintptr_t)stacks;
     }
     getcontext(&fiber->context);
     fiber->context.uc_stack.ss_sp = stacks + (fiber - lanes) * STACK_BYTES;
@@ -103,11 +104,11 @@ void lane_make(lane *fiber)
 void lane_resume(int index)
 {
     lane *fiber = &lanes[index];
-    lane_current = index;
+    emulated_seen.lane = index;
     threadIdx = dim3((unsigned)index % blockDim.x, (unsigned)index / blockDim.x % blockDim.y,
                      (unsigned)index / (blockDim.x * blockDim.y));
     if (_setjmp(scheduler) == 0) {
-        lane_runs = true;
+        emulated_seen.lane_runs = true;
         if (fiber->made) {
             _longjmp(fiber->place, 1);
         }
@@ -257,13 +258,13 @@ bool emulation_without(const char *file, int line)
 
 void emulation_block_wait(int line)
 {
-    lanes[lane_current].predicate = 0;
+    lanes[emulated_seen.lane].predicate = 0;
     lane_leave(LANE_IN_BLOCK_WAIT, line);
 }
 
 int emulation_block_or(int line, int predicate)
 {
-    lanes[lane_current].predicate = predicate != 0;
+    lanes[emulated_seen.lane].predicate = predicate != 0;
     lane_leave(LANE_IN_BLOCK_WAIT, line);
     return block_predicate;
 }
@@ -276,31 +277,13 @@ void emulation_fault(const char *text)
 void emulation_lane_abandon(void)
 {
     abandoned = true;
-    lane_runs = false;
+    emulated_seen.lane_runs = false;
     _longjmp(scheduler, 1);
 }
 
 bool emulation_copy_is_early(void)
 {
     return schedule_copy_is_early(&present);
-}
-
-bool emulated_lane_runs(void)
-{
-    return lane_runs;
-}
-
-bool emulated_is_own(const void *address)
-{
-    uintptr_t at = (uintptr_t)address;
-    return at - (uintptr_t)stacks < (uintptr_t)THREADS_MAXIMUM * STACK_BYTES ||
-           at - (uintptr_t)&threadIdx < sizeof threadIdx || at - (uintptr_t)&blockIdx < sizeof blockIdx ||
-           at - (uintptr_t)&blockDim < sizeof blockDim || at - (uintptr_t)&gridDim < sizeof gridDim;
-}
-
-bool emulated_is_dynamic_shared(const void *address)
-{
-    return (uintptr_t)address - (uintptr_t)shared_pages < (uintptr_t)SHARED_BYTES;
 }
 
 void emulation_fence(void)
@@ -323,17 +306,17 @@ void emulation_atomic(const void *address, size_t bytes)
 
 int emulation_thread(void)
 {
-    return lane_current;
+    return emulated_seen.lane;
 }
 
 const emulation_offer *emulation_warp_offer(int line, const void *bytes, size_t count)
 {
-    lane *self = &lanes[lane_current];
+    lane *self = &lanes[emulated_seen.lane];
     self->turn = 1 - self->turn;
-    memcpy(offered[self->turn][lane_current].bytes, bytes, count);
+    memcpy(offered[self->turn][emulated_seen.lane].bytes, bytes, count);
     self->orders = count == 0;
     lane_leave(LANE_IN_WARP_WAIT, line);
-    return &offered[self->turn][lane_current / WARP * WARP];
+    return &offered[self->turn][emulated_seen.lane / WARP * WARP];
 }
 
 float emulation_warp_exchange(int line, unsigned mask, float value, int lane_mask)
@@ -343,7 +326,7 @@ float emulation_warp_exchange(int line, unsigned mask, float value, int lane_mas
         return value;
     }
     const emulation_offer *offers = emulation_warp_offer(line, &value, sizeof value);
-    memcpy(&value, offers[(lane_current % WARP) ^ lane_mask].bytes, sizeof value);
+    memcpy(&value, offers[(emulated_seen.lane % WARP) ^ lane_mask].bytes, sizeof value);
     return value;
 }
 
@@ -390,6 +373,7 @@ void emulation_launch::blocks_run(const void *kernel, const std::function<void()
         shared_pages = (char *)mmap(nullptr, SHARED_BYTES + PAGE_BYTES, PROT_READ | PROT_WRITE,
                                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         mprotect(shared_pages + SHARED_BYTES, PAGE_BYTES, PROT_NONE);
+        emulated_seen.shared = (uintptr_t)shared_pages;
     }
     present = schedule_of(++launch_counts[kernel]);
     abandoned = false;

@@ -7,6 +7,9 @@
 #include <cuda_runtime_api.h>
 
 enum { EMULATION_SHARED_BYTES = 227 * 1024, EMULATION_THREADS = 1024 }; /* of a block */
+enum { EMULATED_PAGE = 4096 };
+/* Whole pages. */
+enum { EMULATED_SHARED_ROOM = (EMULATION_SHARED_BYTES + EMULATED_PAGE - 1) / EMULATED_PAGE * EMULATED_PAGE };
 /* Of every emulated GPU: so few that some calls have a block for each of them, and some have not. */
 enum { EMULATION_PROCESSORS = 2 };
 

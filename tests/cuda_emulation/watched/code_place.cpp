@@ -11,7 +11,7 @@ namespace
 const Dl_info &own()
 {
     static Dl_info info;
-    static const int found = dladdr((const void *)&code_place_number, &info);
+    static const int found = dladdr((const void *)&code_place, &info);
     (void)found;
     return info;
 }
@@ -24,11 +24,7 @@ std::string without_folder(const std::string &line)
 
 } // namespace
 
-uint64_t code_place_number(const void *code)
-{
-    static const uintptr_t start = (uintptr_t)own().dli_fbase;
-    return (uintptr_t)code - start;
-}
+const uintptr_t code_place_start = (uintptr_t)own().dli_fbase;
 
 std::string code_place(uint64_t number)
 {

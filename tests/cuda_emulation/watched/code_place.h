@@ -5,8 +5,13 @@
 #include <cstdint>
 #include <string>
 
-/* Counted from the start of the plug-in. */
-uint64_t code_place_number(const void *code);
+extern const uintptr_t code_place_start; /* of the plug-in */
+
+/* Counted from there. */
+static inline uint64_t code_place_number(const void *code)
+{
+    return (uintptr_t)code - code_place_start;
+}
 
 /* "body.h:79 in launch_rows.cu:40", or the number where addr2line is missing. */
 std::string code_place(uint64_t number);

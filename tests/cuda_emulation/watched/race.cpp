@@ -59,12 +59,16 @@ bool holds(const std::vector<visible> &all, stamp before)
 }
 
 struct access {
-    bool shared;
+    const void *address; /* of its first byte */
     enum emulated_access kind;
     int lane;
-    uint64_t place;
     stamp own;
 };
+
+bool is_shared(const access &access)
+{
+    return emulated_is_dynamic_shared(access.address) || emulated_is_shared_variable(access.address);
+}
 
 bool is_ordered(stamp before, const access &access)
 {
@@ -73,8 +77,8 @@ bool is_ordered(stamp before, const access &access)
         return true;
     }
     if (time < block_began) {
-        return access.shared || holds(acquired, before) ||
-               (access.lane == acquiring_lane && holds(acquired_of_lane, before));
+        return holds(acquired, before) || (access.lane == acquiring_lane && holds(acquired_of_lane, before)) ||
+               is_shared(access);
     }
     if (stamp_kind_of(before) == STAMP_PENDING) {
         return false;
@@ -90,17 +94,17 @@ const char *verb_of(enum emulated_access kind)
 
 void race_tell(stamp before, const char *verb, const access &access)
 {
-    if (!told.insert({stamp_place(before), access.place}).second || told.size() > RACES_TOLD) {
+    if (!told.insert({stamp_place(before), stamp_place(access.own)}).second || told.size() > RACES_TOLD) {
         return;
     }
-    std::string where = access.shared ? "shared memory" : "device memory";
+    std::string where = is_shared(access) ? "shared memory" : "device memory";
     std::string who = stamp_time(before) < block_began ? "a thread of another block"
                       : stamp_lane(before) == access.lane
                           ? "its own copy"
                           : "thread " + std::to_string(stamp_lane(before)) + " of the same block";
     text += (text.empty() ? "" : "; ") + std::string("a race: thread ") + std::to_string(access.lane) + " " +
-            verb_of(access.kind) + " " + where + " (" + code_place(access.place) + ") that " + who + " " + verb + " (" +
-            code_place(stamp_place(before)) + ")";
+            verb_of(access.kind) + " " + where + " (" + code_place(stamp_place(access.own)) + ") that " + who + " " +
+            verb + " (" + code_place(stamp_place(before)) + ")";
 }
 
 void held_against_write(const shadow_cell *cell, const access &access)
@@ -140,9 +144,20 @@ void read_note(shadow_cell *cell, const access &access)
     cell->read = access.own;
 }
 
-void cell_visit(shadow_cell *cell, void *data)
+/* What a lane reads again, or writes again and nobody has read, was held against the same others before: neither a wait
+ * nor an access of another lane was between. */
+bool is_repeated(const shadow_cell *cell, const access &access)
 {
-    const access &access = *(const struct access *)data;
+    return access.kind == EMULATED_READ    ? stamp_is_like(cell->read, access.own)
+           : access.kind == EMULATED_WRITE ? stamp_is_like(cell->write, access.own) && cell->read == 0
+                                           : false;
+}
+
+void cell_visit(shadow_cell *cell, const access &access)
+{
+    if (is_repeated(cell, access)) {
+        return;
+    }
     if (access.kind == EMULATED_COPY_END) {
         if (stamp_kind_of(cell->write) == STAMP_PENDING && stamp_lane(cell->write) == access.lane) {
             cell->write = access.own;
@@ -215,7 +230,7 @@ void race_warp_released(int warp)
 void race_fence(void)
 {
     time_pass();
-    fences[emulation_thread()] = {now, block_barrier};
+    fences[emulated_seen.lane] = {now, block_barrier};
 }
 
 void race_access(const void *address, size_t bytes, enum emulated_access kind, const void *at)
@@ -223,14 +238,12 @@ void race_access(const void *address, size_t bytes, enum emulated_access kind, c
     enum stamp_kind stamped = kind == EMULATED_ATOMIC       ? STAMP_ATOMIC
                               : kind == EMULATED_COPY_BEGIN ? STAMP_PENDING
                                                             : STAMP_PLAIN;
-    int lane = emulation_thread();
-    uint64_t place = code_place_number(at);
-    bool shared = emulated_is_dynamic_shared(address) || emulated_is_shared_variable(address);
-    access access = {shared, kind, lane, place, stamp_of(now, lane, stamped, place)};
+    const int lane = emulated_seen.lane;
+    const access access = {address, kind, lane, stamp_of(now, lane, stamped, code_place_number(at))};
     if (kind == EMULATED_ATOMIC) {
         atomic_exchange(address, lane);
     }
-    shadow_visit(address, bytes, cell_visit, &access);
+    shadow_visit(address, bytes, [&access](shadow_cell *cell) { cell_visit(cell, access); });
 }
 
 const char *race_launch_end(void)

@@ -37,4 +37,10 @@ static inline uint64_t stamp_place(stamp stamp)
     return stamp & ((1u << STAMP_PLACE_BITS) - 1);
 }
 
+/* Of the same lane, at the same time and of the same kind. */
+static inline bool stamp_is_like(stamp one, stamp other)
+{
+    return (one ^ other) >> STAMP_PLACE_BITS == 0;
+}
+
 #endif

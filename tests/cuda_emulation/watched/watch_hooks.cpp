@@ -11,7 +11,7 @@ namespace
 
 void access_tell(const void *address, size_t bytes, enum emulated_access access, const void *at)
 {
-    if (emulated_lane_runs() && !emulated_is_own(address)) {
+    if (emulated_seen.lane_runs && !emulated_is_own(address)) {
         race_access(address, bytes, access, at);
     }
 }
