@@ -324,9 +324,16 @@ $(BUILD)/tests/bench/bench: $(call object,$(BENCH_C)) $(LIB)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-# What ci/strict.sh and ci/mutate.sh ask about a plug-in.
+# What ci/mutate.sh asks about a plug-in.
 JUDGE   := $(BUILD)/tests/mutants/judge
 $(JUDGE): $(call object,tests/mutants/judge.c $(filter tests/conformance/% tests/kernels/% tests/models/% \
+    tests/support/%,$(HELPER_C))) $(LIB)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+
+# And ci/strict.sh.
+STRICT  := $(BUILD)/tests/strict/strict
+$(STRICT): $(call object,tests/strict/strict.c $(filter tests/conformance/% tests/kernels/% tests/models/% \
     tests/support/%,$(HELPER_C))) $(LIB)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
@@ -379,7 +386,8 @@ gpu: ## run all that needs a GPU, in eight minutes (SLICE=tests|suites|peers, GP
 	    { status=$$?; [ $$status -eq 77 ] || exit $$status; }
 
 strict: ## run every operation on an emulated GPU that is stricter than a real one (STRICT_OPTIONS="--seconds 180")
-strict: $(if $(EMULATION_WHY_NOT),,$(JUDGE) $(EMULATED) $(WATCHED) $(CHECKED))
+strict: $(if $(EMULATION_WHY_NOT),,$(PROGRAM) $(STRICT) $(EMULATED) $(WATCHED) $(CHECKED) \
+        $(filter $(BUILD)/tests/cuda_emulation/test_emulated_%,$(TESTS)))
 	$(if $(EMULATION_WHY_NOT),@echo "skip: $(EMULATION_WHY_NOT)",@ci/strict.sh $(STRICT_OPTIONS) $(BUILD))
 
 CONFORMANCE := $(filter %/test_conformance %/test_emulated_conformance,$(TESTS))

@@ -94,7 +94,7 @@ char *arena_take(int board, size_t bytes)
     if (own->start == nullptr || bytes + granule > arena_bytes - own->used) {
         return nullptr;
     }
-    /* Much of it begins where a large page of the host may: such are opened and closed by the hundred, at each launch. */
+    /* Much of it begins where a large page of the host may: opening and closing it at each launch is then cheap. */
     size_t start = bytes >= granule ? rounded(own->used, granule) : own->used;
     own->used = start + bytes;
     return own->start + start;
