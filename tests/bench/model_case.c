@@ -5,6 +5,7 @@
 #include "harness/kernels/plan_attention.h"
 #include "harness/kernels/plan_columns.h"
 #include "harness/kernels/plan_grouped.h"
+#include "harness/kernels/plan_grouped_weight.h"
 #include "harness/kernels/plan_rows.h"
 #include "harness/kernels/plan_select.h"
 
@@ -38,6 +39,84 @@ const struct model_case model_cases[] = {
     {"CONVOLUTION_BACKWARD_INPUT, the same", OPCODE_CONVOLUTION_BACKWARD_INPUT, F32, {32, 128, 28, 128, 3, 64}},
     {"CONVOLUTION_BACKWARD_WEIGHT, the same", OPCODE_CONVOLUTION_BACKWARD_WEIGHT, F32, {32, 128, 28, 128, 3, 64}},
     {"CONVOLUTION_BACKWARD_WEIGHT, the same", OPCODE_CONVOLUTION_BACKWARD_WEIGHT, B16, {32, 128, 28, 128, 3, 64}},
+    {"GROUPED_CONVOLUTION, 32 x 96 x 56 x 56, each of 7 x 7", OPCODE_GROUPED_CONVOLUTION, F32, {32, 96, 56, 96, 7, 96}},
+    {"GROUPED_CONVOLUTION_BACKWARD_INPUT, 32 x 96 x 56 x 56, each of 7 x 7",
+     OPCODE_GROUPED_CONVOLUTION_BACKWARD_INPUT,
+     F32,
+     {32, 96, 56, 96, 7, 96}},
+    {"GROUPED_CONVOLUTION_BACKWARD_WEIGHT, 32 x 96 x 56 x 56, each of 7 x 7",
+     OPCODE_GROUPED_CONVOLUTION_BACKWARD_WEIGHT,
+     F32,
+     {32, 96, 56, 96, 7, 96}},
+    {"GROUPED_CONVOLUTION, 32 x 96 x 56 x 56, each of 7 x 7", OPCODE_GROUPED_CONVOLUTION, B16, {32, 96, 56, 96, 7, 96}},
+    {"GROUPED_CONVOLUTION_BACKWARD_INPUT, 32 x 96 x 56 x 56, each of 7 x 7",
+     OPCODE_GROUPED_CONVOLUTION_BACKWARD_INPUT,
+     B16,
+     {32, 96, 56, 96, 7, 96}},
+    {"GROUPED_CONVOLUTION_BACKWARD_WEIGHT, 32 x 96 x 56 x 56, each of 7 x 7",
+     OPCODE_GROUPED_CONVOLUTION_BACKWARD_WEIGHT,
+     B16,
+     {32, 96, 56, 96, 7, 96}},
+    {"GROUPED_CONVOLUTION, 32 x 96 x 56 x 56, each of 7 x 7, channels last",
+     OPCODE_GROUPED_CONVOLUTION,
+     F32,
+     {32, 96, 56, 96, 7, 96, 1}},
+    {"GROUPED_CONVOLUTION_BACKWARD_INPUT, 32 x 96 x 56 x 56, each of 7 x 7, channels last",
+     OPCODE_GROUPED_CONVOLUTION_BACKWARD_INPUT,
+     F32,
+     {32, 96, 56, 96, 7, 96, 1}},
+    {"GROUPED_CONVOLUTION_BACKWARD_WEIGHT, 32 x 96 x 56 x 56, each of 7 x 7, channels last",
+     OPCODE_GROUPED_CONVOLUTION_BACKWARD_WEIGHT,
+     F32,
+     {32, 96, 56, 96, 7, 96, 1}},
+    {"GROUPED_CONVOLUTION, 32 x 32 x 112 x 112, each of 3 x 3",
+     OPCODE_GROUPED_CONVOLUTION,
+     F32,
+     {32, 32, 112, 32, 3, 32}},
+    {"GROUPED_CONVOLUTION_BACKWARD_INPUT, 32 x 32 x 112 x 112, each of 3 x 3",
+     OPCODE_GROUPED_CONVOLUTION_BACKWARD_INPUT,
+     F32,
+     {32, 32, 112, 32, 3, 32}},
+    {"GROUPED_CONVOLUTION_BACKWARD_WEIGHT, 32 x 32 x 112 x 112, each of 3 x 3",
+     OPCODE_GROUPED_CONVOLUTION_BACKWARD_WEIGHT,
+     F32,
+     {32, 32, 112, 32, 3, 32}},
+    {"GROUPED_CONVOLUTION, 32 x 960 x 7 x 7, each of 3 x 3",
+     OPCODE_GROUPED_CONVOLUTION,
+     F32,
+     {32, 960, 7, 960, 3, 960}},
+    {"GROUPED_CONVOLUTION_BACKWARD_INPUT, 32 x 960 x 7 x 7, each of 3 x 3",
+     OPCODE_GROUPED_CONVOLUTION_BACKWARD_INPUT,
+     F32,
+     {32, 960, 7, 960, 3, 960}},
+    {"GROUPED_CONVOLUTION_BACKWARD_WEIGHT, 32 x 960 x 7 x 7, each of 3 x 3",
+     OPCODE_GROUPED_CONVOLUTION_BACKWARD_WEIGHT,
+     F32,
+     {32, 960, 7, 960, 3, 960}},
+    {"GROUPED_CONVOLUTION, 32 x 128 x 56 x 56, 32 groups of 3 x 3",
+     OPCODE_GROUPED_CONVOLUTION,
+     F32,
+     {32, 128, 56, 128, 3, 32}},
+    {"GROUPED_CONVOLUTION_BACKWARD_INPUT, 32 x 128 x 56 x 56, 32 groups of 3 x 3",
+     OPCODE_GROUPED_CONVOLUTION_BACKWARD_INPUT,
+     F32,
+     {32, 128, 56, 128, 3, 32}},
+    {"GROUPED_CONVOLUTION_BACKWARD_WEIGHT, 32 x 128 x 56 x 56, 32 groups of 3 x 3",
+     OPCODE_GROUPED_CONVOLUTION_BACKWARD_WEIGHT,
+     F32,
+     {32, 128, 56, 128, 3, 32}},
+    {"GROUPED_CONVOLUTION, 32 x 128 x 56 x 56, 32 groups of 3 x 3",
+     OPCODE_GROUPED_CONVOLUTION,
+     B16,
+     {32, 128, 56, 128, 3, 32}},
+    {"GROUPED_CONVOLUTION_BACKWARD_INPUT, 32 x 128 x 56 x 56, 32 groups of 3 x 3",
+     OPCODE_GROUPED_CONVOLUTION_BACKWARD_INPUT,
+     B16,
+     {32, 128, 56, 128, 3, 32}},
+    {"GROUPED_CONVOLUTION_BACKWARD_WEIGHT, 32 x 128 x 56 x 56, 32 groups of 3 x 3",
+     OPCODE_GROUPED_CONVOLUTION_BACKWARD_WEIGHT,
+     B16,
+     {32, 128, 56, 128, 3, 32}},
 };
 
 const int model_case_count = sizeof model_cases / sizeof model_cases[0];
@@ -110,6 +189,40 @@ static void convolution_call(const struct model_case *model, struct operation_ca
     call->attributes.i[1] = s[4] / 2;
 }
 
+/* Channels last, where the case has them there. */
+static struct tensor image_of(const struct model_case *model, int64_t images, int64_t channels, int64_t side)
+{
+    struct tensor image = dense(model->dtype, 4, images, channels, side, side);
+    if (model->size[6] == 1) {
+        image.stride[1] = 1;
+        image.stride[2] = side * channels;
+        image.stride[3] = channels;
+    }
+    return image;
+}
+
+static void grouped_convolution_call(const struct model_case *model, struct operation_call *call)
+{
+    const int64_t *s = model->size;
+    struct tensor image = image_of(model, s[0], s[1], s[2]), result = image_of(model, s[0], s[3], s[2]);
+    struct tensor weight = dense(model->dtype, 4, s[3], s[1] / s[5], s[4], s[4]);
+    bool forward = model->opcode == OPCODE_GROUPED_CONVOLUTION,
+         to_weight = model->opcode == OPCODE_GROUPED_CONVOLUTION_BACKWARD_WEIGHT;
+    call_add(call, forward ? image : result);
+    call_add(call, to_weight ? image : weight);
+    call->input_count = 2;
+    call_add(call, forward ? result : to_weight ? weight : image);
+    call->attributes.i[0] = 1;
+    call->attributes.i[1] = s[4] / 2;
+    call->attributes.i[2] = s[5];
+}
+
+static bool is_grouped_convolution(enum opcode opcode)
+{
+    return opcode == OPCODE_GROUPED_CONVOLUTION || opcode == OPCODE_GROUPED_CONVOLUTION_BACKWARD_INPUT ||
+           opcode == OPCODE_GROUPED_CONVOLUTION_BACKWARD_WEIGHT;
+}
+
 /* Rows by columns, and what becomes of them. */
 static void rows_call(const struct model_case *model, struct operation_call *call)
 {
@@ -166,6 +279,8 @@ void model_call(const struct model_case *model, struct operation_call *call)
         attention_call(model, call);
     } else if (opcode_product(model->opcode) == PRODUCT_CONVOLUTION) {
         convolution_call(model, call);
+    } else if (is_grouped_convolution(model->opcode)) {
+        grouped_convolution_call(model, call);
     } else if (model->opcode == OPCODE_GROUPED_MATMUL || model->opcode == OPCODE_SORT_IDS) {
         grouped_call(model, call);
     } else {
@@ -222,6 +337,13 @@ bool model_call_traffic(const struct operation_call *call, const struct model_de
         return true;
     case OPCODE_SORT_IDS:
         sort_ids_traffic(call, traffic);
+        return true;
+    case OPCODE_GROUPED_CONVOLUTION:
+    case OPCODE_GROUPED_CONVOLUTION_BACKWARD_INPUT:
+        grouped_pass_traffic(call, traffic);
+        return true;
+    case OPCODE_GROUPED_CONVOLUTION_BACKWARD_WEIGHT:
+        grouped_weight_traffic(call, traffic);
         return true;
     default:
         break;

@@ -284,24 +284,38 @@ bool plan_convolution(struct trial *trial, int variant)
 
 /* Images, groups, channels and filters of a group, height, width, kernel, stride, padding. */
 static const int64_t grouped_shapes[][9] = {
-    {1, 1, 1, 1, 1, 1, 1, 1, 0}, {2, 5, 1, 1, 9, 11, 7, 1, 3}, {3, 1, 4, 6, 8, 8, 2, 2, 0},
-    {2, 3, 2, 4, 7, 5, 3, 1, 1}, {1, 4, 3, 1, 6, 9, 4, 3, 2},  {2, 5, 1, 2, 14, 14, 7, 1, 3},
-    {2, 2, 2, 3, 5, 4, 1, 2, 3}, {0, 2, 1, 1, 4, 4, 3, 1, 1},  {1, 3, 1, 1, 3, 3, 7, 1, 3},
-    {4, 9, 1, 1, 5, 6, 3, 2, 1},
+    {1, 1, 1, 1, 1, 1, 1, 1, 0},    {2, 5, 1, 1, 9, 11, 7, 1, 3},   {3, 1, 4, 6, 8, 8, 2, 2, 0},
+    {2, 3, 2, 4, 7, 5, 3, 1, 1},    {1, 4, 3, 1, 6, 9, 4, 3, 2},    {2, 5, 1, 2, 14, 14, 7, 1, 3},
+    {2, 2, 2, 3, 5, 4, 1, 2, 3},    {0, 2, 1, 1, 4, 4, 3, 1, 1},    {1, 3, 1, 1, 3, 3, 7, 1, 3},
+    {4, 9, 1, 1, 5, 6, 3, 2, 1},    {1, 2, 12, 8, 9, 10, 3, 1, 1},  {1, 1, 2, 40, 15, 20, 1, 1, 0},
+    {2, 80, 1, 1, 8, 9, 5, 1, 2},   {1, 3, 1, 1, 61, 37, 3, 1, 1},  {2, 4, 4, 4, 20, 18, 3, 2, 1},
+    {2, 1, 10, 12, 8, 11, 2, 2, 0}, {1, 1, 1, 1, 73, 72, 71, 1, 1},
 };
+
+enum { GROUPED_SHAPE_COUNT = sizeof grouped_shapes / sizeof grouped_shapes[0] };
+
+/* How the images of a variant lie in memory: all dense; all with channels last; any. */
+static const struct placement *grouped_placement(int variant, int image)
+{
+    static const struct placement placements[] = {{{3, 2, 1, 0}, {0}, 0},
+                                                  {{1, 3, 2, 0}, {0}, 0},
+                                                  {{0, 1, 2, 3}, {0}, 0},
+                                                  {{3, 2, 1, 0}, {0}, 3},
+                                                  {{1, 3, 2, 0}, {0}, 5}};
+    return &placements[variant / GROUPED_SHAPE_COUNT < 2 ? variant / GROUPED_SHAPE_COUNT : (variant + 2 * image) % 5];
+}
 
 bool plan_grouped_convolution(struct trial *trial, int variant)
 {
-    enum { SHAPES = sizeof grouped_shapes / sizeof grouped_shapes[0] };
-    static const enum layout layouts[] = {LAYOUT_DENSE, LAYOUT_PERMUTED, LAYOUT_GAPPED};
-    if (variant >= 2 * SHAPES) {
+    if (variant >= 3 * GROUPED_SHAPE_COUNT) {
         return false;
     }
-    const int64_t *s = grouped_shapes[variant % SHAPES];
+    const int64_t *s = grouped_shapes[variant % GROUPED_SHAPE_COUNT];
     enum opcode opcode = trial->call.opcode;
     bool forward = opcode == OPCODE_GROUPED_CONVOLUTION,
          to_weight = opcode == OPCODE_GROUPED_CONVOLUTION_BACKWARD_WEIGHT;
-    enum layout first = layouts[variant % 3], second = layouts[(variant + variant / SHAPES) % 3];
+    const struct placement *first = grouped_placement(variant, 0), *second = grouped_placement(variant, 1);
+    const struct placement dense = {.order = {3, 2, 1, 0}};
     int64_t rows = (s[4] + 2 * s[8] - s[6]) / s[7] + 1, columns = (s[5] + 2 * s[8] - s[6]) / s[7] + 1;
     int64_t filters = s[1] * s[3], window = s[6] * s[6];
     const int64_t image[4] = {s[0], s[1] * s[2], s[4], s[5]};
@@ -312,18 +326,15 @@ bool plan_grouped_convolution(struct trial *trial, int variant)
     trial->call.attributes.i[2] = s[1];
     trial->tolerance = 0.0;
     trial->allowance = sum_allowance(forward ? s[2] * window : to_weight ? s[0] * rows * columns : s[3] * window);
-    trial_input(trial, trial_dtype(trial), first, 4, forward ? image : result, -1.0, 1.0);
-    if (to_weight) {
-        trial_input(trial, trial_dtype(trial), second, 4, image, -1.0, 1.0);
-    } else {
-        trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 4, weight, -1.0, 1.0);
-    }
+    trial_input_placed(trial, trial_dtype(trial), first, 4, forward ? image : result, -1.0, 1.0);
+    trial_input_placed(trial, trial_dtype(trial), to_weight ? second : &dense, 4, to_weight ? image : weight, -1.0,
+                       1.0);
     if (forward && variant % 2 == 1) {
         trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 1, &filters, -1.0, 1.0);
     }
-    trial_output(trial, trial_dtype(trial), to_weight ? LAYOUT_DENSE : second, 4,
-                 forward     ? result
-                 : to_weight ? weight
-                             : image);
+    trial_output_placed(trial, trial_dtype(trial), to_weight ? &dense : second, 4,
+                        forward     ? result
+                        : to_weight ? weight
+                                    : image);
     return true;
 }
