@@ -1,6 +1,7 @@
 #!/bin/sh
-# The machine code of the CUDA kernels that move rows: no kernel keeps registers in memory, and those that have a form
-# for packets of 16 bytes read them with one instruction. Compiles for one architecture; needs nvcc, no GPU.
+# The machine code of the CUDA kernels that move rows and of grouped products: no kernel keeps registers in memory, and
+# those that have a form for packets of 16 bytes read them with one instruction. Compiles for one architecture; needs
+# nvcc, no GPU.
 #
 # usage: check-kernels.sh [ROOT [ARCH]]      exit 1 and a line KERNEL: cause for each breach, 77 if nvcc is missing
 set -u
@@ -30,14 +31,21 @@ file_check() {
             bad = 1
         }
         END { exit bad }' "$work/$base.report" || return 1
-    grep -q 'ld\.global[a-z.]*\.v4\|st\.global[a-z.]*\.v4' "$work/$base.ptx" || {
+    # Products of tiles read element by element; on tensor cores tiles are copied by packets, without registers.
+    packet='ld\.global[a-z.]*\.v4\|st\.global[a-z.]*\.v4'
+    case $base in
+    launch_grouped_core) packet='cp\.async[a-z.]*  *\[[^]]*\], *\[[^]]*\], *16' ;;
+    launch_grouped*) return ;;
+    esac
+    grep -q "$packet" "$work/$base.ptx" || {
         echo "$1: no access of 16 bytes; packets are read in pieces"
         return 1
     }
 }
 
 failed=0
-for name in ${CHECK_KERNELS:-rows sum lookup images element optimizer quantize}; do
+grouped="grouped grouped_core grouped_matmul grouped_convolution"
+for name in ${CHECK_KERNELS:-rows sum lookup images element optimizer quantize $grouped}; do
     file_check "harness/kernels/launch_$name.cu" || failed=1
 done
 exit "$failed"
