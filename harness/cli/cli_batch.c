@@ -120,6 +120,7 @@ static enum status_code request_read(struct batch_command *command, struct statu
     command->settings.target = arguments_value(arguments, "for");
     command->settings.repeat = 1;
     command->options.wait_device_seconds = (int)wait;
+    command->options.can_share_device = true;
     command->options.share_device = arguments_value(arguments, "share-device") != NULL;
     command->is_json = arguments_value(arguments, "json") != NULL;
     return code;

@@ -63,8 +63,12 @@ static enum status_code lock_wait(const char *folder, const char *name, int file
     for (bool told = false;; told = true) {
         char line[STATUS_LINE_BYTES];
         code = device_lock_hold(folder, name, file, out != NULL ? out : ".", error);
-        if (code != STATUS_DEVICE || clock_ns() >= deadline_ns) {
+        if (code != STATUS_DEVICE) {
             return code;
+        }
+        if (clock_ns() >= deadline_ns) {
+            struct status cause = *error;
+            return status_set(error, code, "%.900s; wait for it (--wait-device SECONDS)", status_line(&cause, line));
         }
         if (!told) {
             output_warning("assay: lock: waiting up to %d s: %s", seconds, status_line(error, line));

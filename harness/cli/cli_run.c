@@ -118,6 +118,7 @@ static enum status_code options_read(const struct arguments *arguments, char dev
     run->version = ASSAY_VERSION;
     run->revision = program_revision();
     run->jobs = 1;
+    run->can_share_device = true;
     run->share_device = arguments_value(arguments, "share-device") != NULL;
     run->fitting = arguments_value(arguments, "fitting") != NULL;
     run->note_calibrated = arguments_value(arguments, "note-calibrated") != NULL;

@@ -296,6 +296,7 @@ static bool gpu_look(struct doctor *doctor, const char *name, const struct devic
     gpu_tell(doctor, name, probe);
     if (probe->is_taken) {
         finding_of_status(doctor, AREA_GPU, FINDING_NOTE, "lock", probe->opened.text);
+        remedy_set(doctor, "wait for it: assay run --wait-device 10m, make gpu GPU_OPTIONS=\"--wait-device 600\"");
     } else if (probe->opened.code != STATUS_OK) {
         finding_of_status(doctor, AREA_GPU, FINDING_MISSING, name, probe->opened.text);
     }

@@ -32,6 +32,7 @@ enum status_code attempts_open(const struct attempts_options *options, const str
                                        .device = options->device,
                                        .folder = options->purpose,
                                        .jobs = 1,
+                                       .can_share_device = options->can_share_device,
                                        .share_device = options->share_device,
                                        .wait_device_seconds = options->wait_device_seconds,
                                        .lock_folder = options->lock_folder,

@@ -18,6 +18,7 @@ struct attempts_options {
     const char *version;       /* of the program; NULL: unknown */
     const char *purpose;       /* what another run is told that has to wait: "assay batch" */
     const char *lock_folder;   /* as in struct run_options */
+    bool can_share_device;
     bool share_device;
     int wait_device_seconds;
     struct run_progress progress; /* only `warned` is called */

@@ -134,6 +134,19 @@ static int names_settle(struct claim_name *names, int count)
     return kept;
 }
 
+/* What can be done about a lock that another run has. */
+static enum status_code refusal_advise(const struct run_options *options, struct status *error)
+{
+    char line[STATUS_LINE_BYTES];
+    struct status cause;
+    if (error == NULL) {
+        return STATUS_DEVICE;
+    }
+    cause = *error;
+    return status_set(error, STATUS_DEVICE, "%.900s; wait for it (--wait-device SECONDS)%s", status_line(&cause, line),
+                      options->can_share_device ? ", or start both runs with --share-device" : "");
+}
+
 /* Asks again until it is there, the time is over or the run is to end. */
 static enum status_code lock_wait(const struct device_claim_request *request, const char *folder, const char *name,
                                   int64_t deadline_ns, struct device_lock *lock, struct status *error)
@@ -142,7 +155,7 @@ static enum status_code lock_wait(const struct device_claim_request *request, co
     for (bool told = false;;) {
         enum status_code code = device_lock_take(folder, name, options->share_device, options->folder, lock, error);
         if (code != STATUS_DEVICE || clock_ns() >= deadline_ns) {
-            return code;
+            return code == STATUS_DEVICE ? refusal_advise(options, error) : code;
         }
         if (!told) {
             char text[STATUS_TEXT_BYTES], line[STATUS_LINE_BYTES];

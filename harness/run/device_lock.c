@@ -154,9 +154,7 @@ static enum status_code lock_refuse(const struct device_lock *lock, const char *
         return status_set(error, STATUS_IO, "%s: cannot be locked: %s", lock->path, strerror(cause));
     }
     holder_describe(lock->file, holder);
-    return status_set(error, STATUS_DEVICE,
-                      "%s is taken by %s; wait for it (--wait-device SECONDS), or start both runs with --share-device",
-                      name, holder);
+    return status_set(error, STATUS_DEVICE, "%s is taken by %s", name, holder);
 }
 
 /* Whether who started this program has the lock for itself and for us: one of the descriptors that came with exec (our

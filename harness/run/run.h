@@ -96,10 +96,11 @@ struct run_progress {
 struct run_options {
     const struct suite *suite;
     const struct case_runner *runner;
-    const char *device; /* over the suite's choice; NULL or "auto": the suite's, else the first GPU, else the host */
-    const char *folder; /* where records.jsonl is written */
-    const char *filter; /* suite_case_matches; NULL: all */
-    int jobs;           /* children at a time, 1 to RUN_JOBS_MAXIMUM */
+    const char *device;    /* over the suite's choice; NULL or "auto": the suite's, else the first GPU, else the host */
+    const char *folder;    /* where records.jsonl is written */
+    const char *filter;    /* suite_case_matches; NULL: all */
+    int jobs;              /* children at a time, 1 to RUN_JOBS_MAXIMUM */
+    bool can_share_device; /* whoever asks has an option for it, which is what is advised where a GPU is taken */
     bool share_device; /* GPUs may be used by other runs that share too; then figures of the whole device are unknown */
     bool fitting; /* leave out cases on one device for which it has not enough free; searches try what runs anyway */
     bool note_calibrated;      /* what is beyond calibrated-gpu is noted in its verdict, and judged by nothing */

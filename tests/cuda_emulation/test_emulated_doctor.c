@@ -134,6 +134,7 @@ static void who_has_a_lock_is_told(void **state)
     assert_int_equal(result.exit_code, 0);
     assert_int_equal(usable(document), 1);
     says(&result, document, "lock", "note", "is taken by process ");
+    assert_non_null(strstr(text_string(&result.output), "wait for it: assay run --wait-device 10m"));
     json_release(document);
     command_result_release(&result);
 }

@@ -142,6 +142,8 @@ static void another_run_is_not_disturbed(void **state)
     script_write(gpu_scene_path(scene, "build/tests/area"), "test_it", ": >\"${0%/build/*}/was-here\"; exit 1");
     int file = lock_take(scene);
     struct command_result result = run(scene, small, "X=");
+    assert_null(strstr(text_string(&result.output), "--share-device")); /* which the script does not have */
+    command_says(&result.output, "; wait for it (--wait-device SECONDS)");
     gpu_scene_expect(scene, &result, 3, "inconclusive, the GPU is busy (" FIRST_UUID " is taken by ");
     assert_int_not_equal(access(gpu_scene_path(scene, "was-here"), F_OK), 0);
     result = run(scene, OPTIONS("--tier", "host", "--slice", "suites", "--device", "cuda:1"), "X=");
