@@ -266,7 +266,7 @@ const struct command command_load = {
                "Exit codes:\n"
                "  1  keys are missing, or a device held other bytes than predicted\n"
                "  2  the checkpoint or an option is wrong\n"
-               "  3  a device is full, or the load was interrupted; nothing is left of it then\n",
+               "  3  a device is full, a GPU is taken, or the load was interrupted; nothing is left of it then\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,

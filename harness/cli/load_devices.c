@@ -102,6 +102,7 @@ enum status_code load_devices_open(const struct arguments *arguments, struct loa
     enum status_code code = device_open(strcmp(asked, "meta") == 0 ? "meta" : "host", &load->host, error);
     for (int i = 0; i < load->plan.place_count && code == STATUS_OK; i++) {
         code = lane_open(asked, i, load, error);
+        code = code == STATUS_OK ? gpu_locks_add(load->lanes[i].device, "assay load", &load->locks, error) : code;
     }
     if (code != STATUS_OK) {
         load_devices_close(load);
@@ -120,4 +121,5 @@ void load_devices_close(struct load_case *load)
     }
     device_close(load->host);
     load->host = NULL;
+    gpu_locks_release(&load->locks);
 }

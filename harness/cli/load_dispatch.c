@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/base/size.h"
+#include "harness/cli/gpu_locks.h"
 #include "harness/cli/model_notes.h"
 #include "harness/cli/output.h"
 #include "harness/cli/placed_json.h"
@@ -101,12 +102,17 @@ static enum status_code lanes_run(const struct placed_load *load, struct dispatc
                                   struct status *error)
 {
     const char *folder = self->load->offload_folder;
+    struct gpu_locks locks = {0};
     enum status_code code = placed_lanes_open_in(&self->placed, self->ground, folder, &self->lanes, error);
+    for (int i = 0; i < self->lanes.count && code == STATUS_OK; i++) {
+        code = gpu_locks_add(self->lanes.lanes[i].device, "assay load", &locks, error);
+    }
     code = code == STATUS_OK ? placed_load_run(load, &self->lanes, watch, &self->arena, &self->measured, error) : code;
     if (code == STATUS_OK && self->measured.is_loaded) {
         code = placed_lanes_keep(&self->lanes, &self->offloaded, error);
     }
     placed_lanes_close(&self->lanes);
+    gpu_locks_release(&locks);
     return code;
 }
 

@@ -1,11 +1,11 @@
-/* GPUs of a placed run: a look at the first one, and their locks. */
+/* GPUs of a placed run: a look at the first one, and who else is on them. */
 #include "harness/cli/placed_gpus.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/run/device_lock.h"
+#include "harness/cli/gpu_locks.h"
 #include "harness/run/run_signals.h"
 #include "harness/tape/target.h"
 
@@ -38,34 +38,12 @@ enum status_code placed_gpu_look(const struct arguments *arguments, int gpu, enu
     return code;
 }
 
-struct gpu_locks {
-    struct device_lock locks[PLACE_MAXIMUM];
-    int count;
-};
-
-static void locks_release(struct gpu_locks *locks)
-{
-    for (int i = 0; i < locks->count; i++) {
-        device_lock_release(&locks->locks[i]);
-    }
-}
-
 static enum status_code locks_take(const struct placed_lanes *lanes, const char *who, struct gpu_locks *locks,
                                    struct status *error)
 {
-    const char *wish = secure_getenv("ASSAY_LOCK_DIR");
-    const char *folder = wish != NULL && wish[0] != '\0' ? wish : device_lock_folder();
     enum status_code code = STATUS_OK;
-    for (int i = 0; i < lanes->count && code == STATUS_OK && folder != NULL; i++) {
-        struct device_properties properties = {0};
-        char name[DEVICE_LOCK_NAME_BYTES];
-        struct device *device = lanes->lanes[i].device;
-        code = device->table->properties(device, &properties, error);
-        if (code == STATUS_OK && strcmp(properties.kind, "cuda") == 0 &&
-            device_lock_name(properties.uuid, properties.pci_bus_id, name)) {
-            code = device_lock_take(folder, name, false, who, &locks->locks[locks->count], error);
-            locks->count += code == STATUS_OK ? 1 : 0;
-        }
+    for (int i = 0; i < lanes->count && code == STATUS_OK; i++) {
+        code = gpu_locks_add(lanes->lanes[i].device, who, locks, error);
     }
     return code;
 }
@@ -78,7 +56,7 @@ enum status_code placed_lanes_run(const struct placed_tape *placed, const struct
     if (code == STATUS_OK) {
         code = placed_tape_run(placed, lanes->lanes, outcome, error);
     }
-    locks_release(&locks);
+    gpu_locks_release(&locks);
     return code;
 }
 
@@ -107,7 +85,7 @@ static enum status_code site_lanes_run(struct placed_site *site, const struct pl
     if (code == STATUS_OK && outcome->result.lanes[0].stages[STAGE_LOAD].present) {
         code = placed_lanes_keep(&site->lanes, &site->offloaded, error);
     }
-    locks_release(&locks);
+    gpu_locks_release(&locks);
     return code;
 }
 

@@ -62,6 +62,26 @@ static void who_is_refused_learns_what_the_script_does(void **state)
     command_result_release(&result);
 }
 
+/* A load would count the bytes of whoever measures there, and be counted by them. */
+static void a_load_holds_its_gpus_as_a_run_does(void **state)
+{
+#define LOAD                                                                                                           \
+    "\"$assay\" synth tiny-gpt2 --out $folder/made >/dev/null; "                                                       \
+    "load() { \"$assay\" load $folder/made --max-memory 0=100MB,cpu=100MB --device $1 ${2:+--dispatch --seq 8} "       \
+    ">$folder/said 2>&1; "                                                                                             \
+    "echo $1 $?; sed -n 's/.*is taken by process.*records in .*;/taken;/p' $folder/said; }; "                          \
+    "lock=$(\"$assay\" lock --device cuda:0) && exec 9<\"$lock\" && "                                                  \
+    "\"$assay\" lock --device cuda:0 --fd 9 --out $folder/night || exit; "
+    script_says(*state,
+                LOAD "load cuda; (exec 9<&-; load cuda; load cuda dispatch; load host); exec 9<&-; load cuda; "
+                     "load cuda dispatch",
+                "cuda 0\n"
+                "cuda 3\ntaken; start this again when that has ended\n"
+                "cuda 3\ntaken; start this again when that has ended\n"
+                "host 0\ncuda 0\ncuda 0\n");
+#undef LOAD
+}
+
 static void a_descriptor_of_something_else_is_refused(void **state)
 {
     struct command_result result = script_run(*state, "exec 9</dev/null; \"$assay\" lock --fd 9");
@@ -82,6 +102,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_a_script_starts_neither_waits_nor_is_refused),
         TEST(who_is_refused_learns_what_the_script_does),
+        TEST(a_load_holds_its_gpus_as_a_run_does),
         TEST(a_descriptor_of_something_else_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
