@@ -43,6 +43,34 @@ static enum status_code free_memory_take(struct ballast *ballast, struct status 
     return code == STATUS_OUT_OF_MEMORY ? STATUS_OK : code; /* not even the smallest is left */
 }
 
+/* -1: not told. */
+static int64_t device_bytes_now(struct device *device)
+{
+    struct device_reading reading = {0};
+    bool told = device->table->read_memory(device, &reading, NULL) == STATUS_OK && reading.device_valid;
+    return told ? reading.device_bytes : -1;
+}
+
+enum status_code ballast_step_taken(struct device *device, int64_t *bytes, struct status *error)
+{
+    *bytes = 0;
+    for (int i = 0; i < BALLAST_STEP_QUESTIONS && *bytes != BALLAST_STEP_BYTES && *bytes >= 0; i++) {
+        void *address = NULL;
+        int64_t before = device_bytes_now(device);
+        enum status_code code = device->table->segment_alloc(device, BALLAST_STEP_BYTES, &address, error);
+        if (code != STATUS_OK) {
+            return code;
+        }
+        int64_t after = device_bytes_now(device);
+        *bytes = before < 0 || after < before ? -1 : after - before;
+        code = device->table->segment_free(device, address, BALLAST_STEP_BYTES, error);
+        if (code != STATUS_OK) {
+            return code;
+        }
+    }
+    return STATUS_OK;
+}
+
 enum status_code ballast_take(struct device *device, int64_t room_bytes, struct ballast *ballast, struct status *error)
 {
     int64_t kept_bytes = room_bytes / BALLAST_STEP_BYTES * BALLAST_STEP_BYTES;

@@ -13,7 +13,7 @@
 #include "harness/base/status.h"
 #include "harness/device/device.h"
 
-enum { BALLAST_STEP_BYTES = 2 * 1024 * 1024, BALLAST_PIECES_MAXIMUM = 512 };
+enum { BALLAST_STEP_BYTES = 2 * 1024 * 1024, BALLAST_PIECES_MAXIMUM = 512, BALLAST_STEP_QUESTIONS = 3 };
 
 struct ballast {
     struct device *device;
@@ -23,6 +23,12 @@ struct ballast {
         int64_t bytes;
     } pieces[BALLAST_PIECES_MAXIMUM];
 };
+
+/* What an open device takes for a segment of one step, by its own count; -1: it does not tell. Other bytes than
+ * BALLAST_STEP_BYTES: the driver hands out memory in other granules, of which a segment may share one, so that the room
+ * that ballast leaves is not what a case finds. Others who take or give back memory meanwhile are told from that by
+ * asking again. */
+enum status_code ballast_step_taken(struct device *device, int64_t *bytes, struct status *error);
 
 /* Leaves room_bytes (>= 0), less what is no whole step. STATUS_INVALID if the device has not so many free;
  * STATUS_DEVICE if it cannot be filled. Nothing is kept on failure. The device must stay open until

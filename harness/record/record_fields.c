@@ -157,6 +157,7 @@ const struct field RECORD_CASE_FIELDS[] = {
     {"verdicts.#.place", KIND_STRING | KIND_NULL, false},
     {"proof", KIND_OBJECT | KIND_NULL, false},
     {"proof.granule_bytes", KIND_INTEGER | KIND_NULL, true},
+    {"proof.taken_bytes", KIND_INTEGER | KIND_NULL, false},
     {"proof.least_bytes", KIND_INTEGER | KIND_NULL, true},
     {"proof.larger_run", KIND_BOOLEAN | KIND_NULL, true},
     {"proof.limits", KIND_ARRAY, true},

@@ -186,6 +186,12 @@ static void limit_try_take(struct trial_sum *sum, const struct json *line, const
 static void proof_take(struct assumption_evidence *evidence, const struct json *line)
 {
     const struct json *limits = json_get(json_get(line, "proof"), "limits");
+    const struct json *taken = json_get(json_get(line, "proof"), "taken_bytes");
+    if (json_kind(taken) == JSON_KIND_INTEGER) {
+        evidence->taken_bytes = json_integer_or(taken, 0);
+        evidence->has_other_granule = true;
+        return; /* nothing was tried */
+    }
     for (size_t i = 0; i < json_count(limits); i++) {
         limit_try_take(&evidence->proof, line, json_at(limits, i), false);
         limit_try_take(&evidence->proof, line, json_at(limits, i), true);

@@ -292,8 +292,17 @@ static enum assumption_verdict trials_judge(const struct assumption_evidence *ev
     return device_holds_if(evidence, sum->right_count == sum->count, seen);
 }
 
+/* Another granule is no fault: what is predicted for 2 MiB is not judged there. */
 static enum assumption_verdict ballast_judge(const struct assumption_evidence *evidence, struct text *seen)
 {
+    char taken[SIZE_TEXT_BYTES];
+    if (evidence->has_other_granule && evidence->proof.count == 0) {
+        text_format(seen,
+                    "the driver took %s for a segment of 2 MiB, so that its granule is another one, and nothing "
+                    "was tried; the least memory of a case holds for granules of 2 MiB",
+                    size_format(evidence->taken_bytes, taken));
+        return ASSUMPTION_NOTED;
+    }
     return trials_judge(evidence, &evidence->proof, "no case was proved; assay run SUITE --prove", seen);
 }
 
@@ -364,7 +373,7 @@ const struct assumption_row assumption_rows[] = {
     {"ballast",
      "a GPU that was filled until 2 MiB are refused, and of which S bytes were given back, hands out S bytes in "
      "segments of whole 2 MiB, and no more; after a refused cudaMalloc other calls do not fail",
-     "the driver's granule is another one (BALLAST_STEP_BYTES), or it keeps something of what is freed; a call that "
+     "the driver keeps something of what is freed; a call that "
      "fails: context_is_lost in cuda_status.c",
      ballast_judge, false, false},
     {"segments", "what a GPU refuses a segment for is its memory less what was used besides segments",

@@ -45,6 +45,8 @@ struct assumption_evidence {
     char mismatch[512];                                          /* why constants that were found do not hold; "" */
     struct figure_spread start_ms; /* the first case of a run, from its start to its end */
     struct trial_sum proof, search;
+    bool has_other_granule; /* the driver's is not that of the proofs, which were not made */
+    int64_t taken_bytes;    /* then: what it took for a segment of one granule; 0: it lies in one of others */
     struct name_table ids;
     struct attempt_spread *attempts; /* by number of the id */
     size_t attempt_room;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/size.h"
 #include "harness/device/ballast.h"
 #include "harness/record/quantity.h"
 #include "harness/replay/least_memory.h"
@@ -161,6 +162,28 @@ static enum status_code bounded_replay(const struct measuring *measuring, const 
     return outcome_send(measuring, code == STATUS_OK, &refusal, error);
 }
 
+/* A driver that hands out memory in other granules than those by which the least memory was found: how much a bound
+ * leaves there is not known. Told as taken_bytes, so that it is no fault of the case. */
+static enum status_code granule_check(const struct measuring *measuring, struct status *error)
+{
+    char taken[SIZE_TEXT_BYTES];
+    int64_t bytes = 0;
+    enum status_code code = ballast_step_taken(measuring->device, &bytes, error);
+    if (code != STATUS_OK || bytes < 0 || bytes == BALLAST_STEP_BYTES) {
+        return code;
+    }
+    struct json *object = json_object_new();
+    code =
+        measuring_send(measuring, json_made(object, json_set(object, "taken_bytes", json_integer_new(bytes))), error);
+    return code != STATUS_OK
+               ? code
+               : status_set(
+                     error, STATUS_INVALID,
+                     "the driver takes %s for a segment of 2 MiB, so that nobody can say what is left for others; "
+                     "the bytes are those of a driver that hands out 2 MiB",
+                     size_format(bytes, taken));
+}
+
 /* On a device that has no bound of its own. */
 static enum status_code filled_replay(const struct measuring *measuring, const struct tape_view *view,
                                       struct status *error)
@@ -174,6 +197,9 @@ static enum status_code filled_replay(const struct measuring *measuring, const s
     if (code != STATUS_OK) {
         status_prefix(error, "before anything was bounded");
     } else {
+        code = granule_check(measuring, error);
+    }
+    if (code == STATUS_OK) {
         code = ballast_take(measuring->device, measuring->job->available_bytes, ballast, error);
     }
     if (code == STATUS_OK) {

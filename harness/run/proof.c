@@ -202,11 +202,14 @@ static bool note_add(struct json *limit, bool is_less, const char *what)
 static bool outcome_take(struct proof *proof, const struct json *fields, const struct case_ending *ending)
 {
     struct json *limit = limit_at(proof, proof->at), *runs = json_get(fields, "runs");
+    struct json *taken = json_get(fields, "taken_bytes");
     bool known = ending->status == CASE_STATUS_OK && json_kind(runs) == JSON_KIND_BOOLEAN;
-    bool made = !known || json_set(limit, outcome_key(proof->is_less), json_share(runs));
+    bool made =
+        (json_kind(taken) != JSON_KIND_INTEGER || json_set(proof->document, "taken_bytes", json_share(taken))) &&
+        (!known || json_set(limit, outcome_key(proof->is_less), json_share(runs)));
     if (!known) {
-        made = note_add(limit, proof->is_less,
-                        ending->reason[0] != '\0' ? ending->reason : "the child ended without a result");
+        made = made && note_add(limit, proof->is_less,
+                                ending->reason[0] != '\0' ? ending->reason : "the child ended without a result");
     } else if (!json_boolean_or(runs, true)) {
         const char *predicted = proof->is_less ? "predicted_less_runs" : "predicted_runs";
         bool surprising = json_boolean_or(json_get(limit, predicted), false);

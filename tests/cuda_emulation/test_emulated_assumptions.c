@@ -103,6 +103,24 @@ static void an_emulated_gpu_is_as_assumed(void **state)
     command_result_release(&result);
 }
 
+/* Whatever the driver's granule, a healthy GPU is none that fails. */
+static void another_granule_is_noted(void **state)
+{
+    static const struct {
+        const char *setting, *verdict;
+    } rows[] = {{"EMULATED_GRANULES=1", "holds"}, {"EMULATED_GRANULES=2", "noted"}, {"EMULATED_GRANULES=4", "noted"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct command_result result = ask(*state, "ecc=0", rows[i].setting, NULL, "json");
+        struct json *document = command_document(&result);
+        row_check(document, "cases", "holds");
+        row_check(document, "ballast", rows[i].verdict);
+        row_check(document, "full", "holds");
+        assert_int_equal(result.exit_code, 0);
+        json_release(document);
+        command_result_release(&result);
+    }
+}
+
 /* What is judged is this run, not one before it into the same folder. */
 static void each_fault_has_its_row_and_its_exit_code(void **state)
 {
@@ -190,6 +208,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(an_emulated_gpu_is_as_assumed, scene_open, scene_close),
+        cmocka_unit_test_setup_teardown(another_granule_is_noted, scene_open, scene_close),
         cmocka_unit_test_setup_teardown(each_fault_has_its_row_and_its_exit_code, scene_open, scene_close),
         cmocka_unit_test_setup_teardown(who_disturbed_it_is_named, scene_open, scene_close),
         cmocka_unit_test_setup_teardown(the_second_gpu_is_asked_by_its_number, scene_open, scene_close),

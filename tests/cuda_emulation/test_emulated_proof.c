@@ -105,6 +105,25 @@ static void a_gpu_that_others_use_proves_nothing(void **state)
     assert_non_null(strstr(scene->result.reason, "prove with --jobs 1"));
 }
 
+/* The bytes of a proof are granules of 2 MiB; where the driver's are others, nothing is said of the case. */
+static void another_granule_of_the_driver_proves_nothing(void **state)
+{
+    struct scene *scene = *state;
+    assert_int_equal(setenv("EMULATED_DEVICE_BYTES", "134217728", 1), 0);
+    assert_int_equal(setenv("EMULATED_GRANULES", "2", 1), 0);
+    cases_set(scene, "  - {model: tiny-bert, mode: load}\n");
+    assert_int_equal(prove(scene, 1), RUN_INCONCLUSIVE);
+    const struct json *proof = json_get(case_at(scene, 0), "proof"), *limit = json_at(json_get(proof, "limits"), 0);
+    assert_string_equal(text_at(case_at(scene, 0), "status"), "ok");
+    assert_int_equal(integer_at(proof, "taken_bytes"), 4 << 20);
+    assert_int_equal(json_kind(json_get(limit, "pass")), JSON_KIND_NULL);
+    assert_non_null(strstr(text_at(limit, "note"), "the driver takes 4.00 MiB for a segment of 2 MiB"));
+    assert_int_equal(setenv("EMULATED_GRANULES", "1", 1), 0);
+    assert_int_equal(prove(scene, 1), RUN_PASS);
+    assert_int_equal(integer_at(json_get(case_at(scene, 0), "proof"), "taken_bytes"), -1);
+    unsetenv("EMULATED_GRANULES");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scene_open, gpu_unbound)
 
 int main(void)
@@ -112,6 +131,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_predicted_bytes_are_safe_and_tight_on_any_gpu),
         TEST(a_gpu_that_others_use_proves_nothing),
+        TEST(another_granule_of_the_driver_proves_nothing),
         TEST(ballast_leaves_what_it_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

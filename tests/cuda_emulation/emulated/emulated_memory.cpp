@@ -15,7 +15,7 @@
 namespace
 {
 
-const size_t page = 4096, alignment_least = 256, granule = (size_t)2 << 20, shares_at_most = granule / 2;
+const size_t page = 4096, alignment_least = 256, granule = (size_t)2 << 20;
 const size_t arena_bytes = (size_t)4 << 40; /* of addresses, which are taken once only */
 
 struct allocation {
@@ -54,10 +54,12 @@ bool memory_is_apart()
     return apart || emulated_memory_is_closed();
 }
 
-bool counts_granules()
+/* 0: bytes are counted as they are. */
+size_t granule_bytes()
 {
-    static const bool counts = word("EMULATED_GRANULES");
-    return counts;
+    static const size_t bytes =
+        word("EMULATED_GRANULES") ? strtoul(getenv("EMULATED_GRANULES"), nullptr, 10) * granule : 0;
+    return bytes;
 }
 
 size_t rounded(size_t bytes, size_t step)
@@ -129,7 +131,7 @@ void mapping_give_back(const allocation &holds)
 int slab_find(int board, size_t bytes)
 {
     for (const auto &entry : slabs) {
-        if (entry.second.board == board && entry.second.used + rounded(bytes, alignment_least) <= granule) {
+        if (entry.second.board == board && entry.second.used + rounded(bytes, alignment_least) <= granule_bytes()) {
             return entry.first;
         }
     }
@@ -150,16 +152,16 @@ int slab_enter(int board, size_t bytes)
 
 bool is_shared(size_t bytes)
 {
-    return counts_granules() && bytes <= shares_at_most;
+    return bytes > 0 && bytes <= granule_bytes() / 2;
 }
 
 void counted_remove(const allocation &holds)
 {
     if (holds.slab < 0) {
-        counted_bytes[holds.board] -= counts_granules() ? rounded(holds.bytes, granule) : holds.bytes;
+        counted_bytes[holds.board] -= granule_bytes() > 0 ? rounded(holds.bytes, granule_bytes()) : holds.bytes;
     } else if (--slabs[holds.slab].count == 0) {
         slabs.erase(holds.slab);
-        counted_bytes[holds.board] -= granule;
+        counted_bytes[holds.board] -= granule_bytes();
     }
 }
 
@@ -221,9 +223,9 @@ void *emulated_memory_take(int board, size_t bytes)
 size_t emulated_memory_growth(int board, size_t bytes)
 {
     if (is_shared(bytes)) {
-        return slab_find(board, bytes) >= 0 ? 0 : granule;
+        return slab_find(board, bytes) >= 0 ? 0 : granule_bytes();
     }
-    return counts_granules() ? rounded(bytes, granule) : bytes;
+    return granule_bytes() > 0 ? rounded(bytes, granule_bytes()) : bytes;
 }
 
 size_t emulated_memory_taken_on(int board)

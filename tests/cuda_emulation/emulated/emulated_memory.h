@@ -6,7 +6,8 @@
  *   EMULATED_ARENA       the same, and it is no memory of the host: nothing can be touched outside what runs there and
  *                        copies; what was freed is never taken again, and behind each end nothing can be touched
  *   EMULATED_ALIGNMENT=N what is taken begins at a multiple of N, a power of two, and of no larger one
- *   EMULATED_GRANULES    it is counted as drivers do: by 2 MiB, of which what has at most 1 MiB shares one
+ *   EMULATED_GRANULES=N  it is counted as drivers do: by granules of N times 2 MiB (of all that are known N is 1), of
+ *                        which what has at most a half shares one
  */
 #ifndef ASSAY_TESTS_EMULATED_MEMORY_H
 #define ASSAY_TESTS_EMULATED_MEMORY_H
