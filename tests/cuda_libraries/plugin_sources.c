@@ -7,7 +7,7 @@
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
-    return "leak:libcublas";
+    return "leak:libcublas\nleak:libcudnn";
 }
 #endif
 
@@ -19,4 +19,6 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 
 #include "harness/device/cuda/cublas_library.c"
 #include "harness/device/cuda/cublaslt_library.c"
+#include "harness/device/cuda/cudnn_graph.c"
+#include "harness/device/cuda/cudnn_library.c"
 #include "harness/device/cuda/toolkit_library.c"

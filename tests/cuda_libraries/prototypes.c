@@ -8,6 +8,9 @@
 #if __has_include(<nvml.h>)
 #define HAS_NVML_HEADER
 #endif
+#if __has_include(<cudnn.h>)
+#define HAS_CUDNN_HEADER
+#endif
 #endif
 
 #ifdef HAS_NVIDIA_HEADERS
@@ -77,12 +80,50 @@ _Static_assert(sizeof(nvmlProcessInfo_t) == 24 && offsetof(nvmlProcessInfo_t, pi
                "an entry of the lists of processes has another layout");
 #endif
 
+#ifdef HAS_CUDNN_HEADER
+#include <cudnn.h>
+
+#include "harness/device/cuda/cudnn_library.h"
+
+/* Ours have void * for cuDNN's handles and descriptors, and int for its enums. */
+#define CUDNN_IS(function, result, ...)                                                                                \
+    _Static_assert(_Generic(&(function), result(*)(__VA_ARGS__) : 1, default : 0), #function " is not what we call")
+
+CUDNN_IS(cudnnGetVersion, size_t, void);
+CUDNN_IS(cudnnGetErrorString, const char *, cudnnStatus_t);
+CUDNN_IS(cudnnCreate, cudnnStatus_t, cudnnHandle_t *);
+CUDNN_IS(cudnnDestroy, cudnnStatus_t, cudnnHandle_t);
+CUDNN_IS(cudnnBackendCreateDescriptor, cudnnStatus_t, cudnnBackendDescriptorType_t, cudnnBackendDescriptor_t *);
+CUDNN_IS(cudnnBackendDestroyDescriptor, cudnnStatus_t, cudnnBackendDescriptor_t);
+CUDNN_IS(cudnnBackendFinalize, cudnnStatus_t, cudnnBackendDescriptor_t);
+CUDNN_IS(cudnnBackendSetAttribute, cudnnStatus_t, cudnnBackendDescriptor_t, cudnnBackendAttributeName_t,
+         cudnnBackendAttributeType_t, int64_t, const void *);
+CUDNN_IS(cudnnBackendGetAttribute, cudnnStatus_t, cudnnBackendDescriptor_t const, cudnnBackendAttributeName_t,
+         cudnnBackendAttributeType_t, int64_t, int64_t *, void *);
+CUDNN_IS(cudnnBackendExecute, cudnnStatus_t, cudnnHandle_t, cudnnBackendDescriptor_t, cudnnBackendDescriptor_t);
+_Static_assert(sizeof(cudnnHandle_t) == sizeof(void *) && sizeof(cudnnBackendDescriptor_t) == sizeof(void *),
+               "they are no pointers");
+_Static_assert(sizeof(cudnnStatus_t) == sizeof(int) && sizeof(cudnnBackendAttributeName_t) == sizeof(int) &&
+                   sizeof(cudnnDataType_t) == sizeof(int) && sizeof(cudnnConvolutionMode_t) == sizeof(int) &&
+                   sizeof(cudnnBackendHeurMode_t) == sizeof(int) && sizeof(cudnnBackendNumericalNote_t) == sizeof(int),
+               "they are no int");
+#define CUDNN_VALUE_IS(name, value)                                                                                    \
+    _Static_assert((int)CUDNN_##name == DNN_##name, "CUDNN_" #name " has another value");
+#if CUDNN_VERSION >= 90800 /* which describe devices */
+CUDNN_VALUE_TABLE(CUDNN_VALUE_IS)
+#endif
+#endif
+
 const char *prototypes_checked(void)
 {
-#ifdef HAS_NVML_HEADER
-    return "cuBLAS, cublasLt and NVML";
+#if defined(HAS_NVML_HEADER) && defined(HAS_CUDNN_HEADER)
+    return "cuBLAS, cublasLt, cuDNN and NVML";
+#elif defined(HAS_NVML_HEADER)
+    return "cuBLAS, cublasLt and NVML; cudnn.h is not here";
+#elif defined(HAS_CUDNN_HEADER)
+    return "cuBLAS, cublasLt and cuDNN; nvml.h is not here";
 #elif defined(HAS_NVIDIA_HEADERS)
-    return "cuBLAS and cublasLt; nvml.h is not here";
+    return "cuBLAS and cublasLt; nvml.h and cudnn.h are not here";
 #else
     return NULL;
 #endif

@@ -1,0 +1,313 @@
+/* cuDNN's graphs: descriptors of a convolution, the list of its heuristics, the choice among it. When it is asked, and
+ * what happens where it refuses, is in cuda_cudnn.c. */
+#include "harness/device/cuda/cudnn_graph.h"
+
+enum {
+    RANK = 4,
+    CHOICES_MAXIMUM = 64, /* of one heuristic; cuDNN 9.19 names up to 30 */
+    NOTES_MAXIMUM = 16,
+    IMAGE_ID = 'x',
+    WEIGHT_ID = 'w',
+    RESULT_ID = 'y',
+    TENSOR_COUNT = 3
+};
+
+/* What PyTorch leaves out of a list, and what we leave out besides. */
+static const int refused_by_pytorch = 1 << DNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS;
+static const int refused_by_us = 1 << DNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION | 1 << DNN_NUMERICAL_NOTE_FFT |
+                                 1 << DNN_NUMERICAL_NOTE_NONDETERMINISTIC | 1 << DNN_NUMERICAL_NOTE_WINOGRAD |
+                                 1 << DNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4 | 1 << DNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6 |
+                                 1 << DNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13;
+
+/* One attribute of a descriptor. */
+struct attribute {
+    int name, type;
+    int64_t count;
+    const void *values;
+};
+
+static bool attributes_set(const struct cudnn_library *cudnn, void *descriptor, const struct attribute *attributes,
+                           int count)
+{
+    bool set = true;
+    for (int i = 0; i < count && set; i++) {
+        const struct attribute *one = &attributes[i];
+        set = cudnn->attribute_set(descriptor, one->name, one->type, one->count, one->values) == DNN_STATUS_SUCCESS;
+    }
+    return set;
+}
+
+/* A descriptor with its attributes, finalized; NULL: cuDNN refused one of them. */
+static void *descriptor_new(const struct cudnn_library *cudnn, int kind, const struct attribute *attributes, int count)
+{
+    void *descriptor = NULL;
+    if (cudnn->descriptor_create(kind, &descriptor) != DNN_STATUS_SUCCESS) {
+        return NULL;
+    }
+    if (!attributes_set(cudnn, descriptor, attributes, count) || cudnn->finalize(descriptor) != DNN_STATUS_SUCCESS) {
+        cudnn->descriptor_destroy(descriptor);
+        return NULL;
+    }
+    return descriptor;
+}
+
+/* Owned by the engine from now on. Returns descriptor, which may be NULL. */
+static void *descriptor_keep(struct cudnn_engine *engine, void *descriptor)
+{
+    if (descriptor != NULL) {
+        engine->descriptors[engine->descriptor_count++] = descriptor;
+    }
+    return descriptor;
+}
+
+/* ---- the graph ---- */
+
+static int data_type_of(enum dtype dtype)
+{
+    return dtype == DTYPE_FLOAT16 ? DNN_DATA_HALF : dtype == DTYPE_BFLOAT16 ? DNN_DATA_BFLOAT16 : DNN_DATA_FLOAT;
+}
+
+static void *tensor_new(const struct cudnn_library *cudnn, int64_t id, const struct tensor *tensor)
+{
+    const int64_t alignment = CUDNN_TENSOR_ALIGNMENT_BYTES, *size = tensor->size;
+    const int64_t stride[RANK] = {size[1] * size[2] * size[3], size[2] * size[3], size[3], 1};
+    const int type = data_type_of(tensor->dtype);
+    const struct attribute attributes[] = {
+        {DNN_ATTR_TENSOR_UNIQUE_ID, DNN_TYPE_INT64, 1, &id},
+        {DNN_ATTR_TENSOR_DATA_TYPE, DNN_TYPE_DATA_TYPE, 1, &type},
+        {DNN_ATTR_TENSOR_DIMENSIONS, DNN_TYPE_INT64, RANK, size},
+        {DNN_ATTR_TENSOR_STRIDES, DNN_TYPE_INT64, RANK, stride},
+        {DNN_ATTR_TENSOR_BYTE_ALIGNMENT, DNN_TYPE_INT64, 1, &alignment},
+    };
+    return descriptor_new(cudnn, DNN_BACKEND_TENSOR_DESCRIPTOR, attributes, sizeof attributes / sizeof attributes[0]);
+}
+
+static void *window_new(const struct cudnn_library *cudnn, const struct convolution_plan *plan)
+{
+    const int64_t dimensions = 2, dilation[] = {1, 1};
+    const int64_t stride[] = {plan->stride, plan->stride}, padding[] = {plan->padding, plan->padding};
+    const int sums = DNN_DATA_FLOAT, mode = DNN_CROSS_CORRELATION;
+    const struct attribute attributes[] = {
+        {DNN_ATTR_CONVOLUTION_SPATIAL_DIMS, DNN_TYPE_INT64, 1, &dimensions},
+        {DNN_ATTR_CONVOLUTION_COMP_TYPE, DNN_TYPE_DATA_TYPE, 1, &sums},
+        {DNN_ATTR_CONVOLUTION_CONV_MODE, DNN_TYPE_CONVOLUTION_MODE, 1, &mode},
+        {DNN_ATTR_CONVOLUTION_DILATIONS, DNN_TYPE_INT64, 2, dilation},
+        {DNN_ATTR_CONVOLUTION_FILTER_STRIDES, DNN_TYPE_INT64, 2, stride},
+        {DNN_ATTR_CONVOLUTION_PRE_PADDINGS, DNN_TYPE_INT64, 2, padding},
+        {DNN_ATTR_CONVOLUTION_POST_PADDINGS, DNN_TYPE_INT64, 2, padding},
+    };
+    return descriptor_new(cudnn, DNN_BACKEND_CONVOLUTION_DESCRIPTOR, attributes,
+                          sizeof attributes / sizeof attributes[0]);
+}
+
+/* The three passes differ in the names of their attributes, which follow one another: alpha, beta, the window, weight,
+ * image, result. */
+static void *operation_new(const struct cudnn_library *cudnn, enum opcode opcode, void *window, void *image,
+                           void *weight, void *result)
+{
+    const float one = 1.0f, zero = 0.0f;
+    bool forward = opcode == OPCODE_CONVOLUTION, to_image = opcode == OPCODE_CONVOLUTION_BACKWARD_INPUT;
+    int kind = forward    ? DNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR
+               : to_image ? DNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR
+                          : DNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR;
+    int first = forward    ? DNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA
+                : to_image ? DNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA
+                           : DNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA;
+    const struct attribute attributes[] = {
+        {first, DNN_TYPE_FLOAT, 1, &one},
+        {first + 1, DNN_TYPE_FLOAT, 1, &zero},
+        {first + 2, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &window},
+        {first + 3, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &weight},
+        {first + 4, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &image},
+        {first + 5, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &result},
+    };
+    return descriptor_new(cudnn, kind, attributes, sizeof attributes / sizeof attributes[0]);
+}
+
+/* The graph of one operation, which the engine owns with what it is made of; NULL: cuDNN takes no such convolution. */
+static void *graph_new(const struct cudnn_library *cudnn, enum opcode opcode, const struct convolution_plan *plan,
+                       struct cudnn_engine *engine)
+{
+    void *image = descriptor_keep(engine, tensor_new(cudnn, IMAGE_ID, plan->image));
+    void *weight = descriptor_keep(engine, tensor_new(cudnn, WEIGHT_ID, plan->weight));
+    void *result = descriptor_keep(engine, tensor_new(cudnn, RESULT_ID, plan->result));
+    void *window = descriptor_keep(engine, window_new(cudnn, plan));
+    if (image == NULL || weight == NULL || result == NULL || window == NULL) {
+        return NULL;
+    }
+    void *operation = descriptor_keep(engine, operation_new(cudnn, opcode, window, image, weight, result));
+    if (operation == NULL) {
+        return NULL;
+    }
+    const struct attribute attributes[] = {
+        {DNN_ATTR_OPERATIONGRAPH_OPS, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &operation},
+        {DNN_ATTR_OPERATIONGRAPH_HANDLE, DNN_TYPE_HANDLE, 1, &cudnn->handle},
+    };
+    return descriptor_keep(engine, descriptor_new(cudnn, DNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, attributes,
+                                                  cudnn->handle != NULL ? 2 : 1));
+}
+
+/* ---- the choice ---- */
+
+/* An engine with its settings, as a heuristic names it. */
+struct choice {
+    void *config;
+    int64_t index, workspace_bytes;
+    int notes; /* a bit for each */
+};
+
+static bool choice_read(const struct cudnn_library *cudnn, struct choice *choice)
+{
+    int notes[NOTES_MAXIMUM];
+    int64_t count = 0;
+    void *engine = NULL;
+    if (cudnn->descriptor_create(DNN_BACKEND_ENGINE_DESCRIPTOR, &engine) != DNN_STATUS_SUCCESS) {
+        return false;
+    }
+    bool read = cudnn->attribute_get(choice->config, DNN_ATTR_ENGINECFG_ENGINE, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &count,
+                                     &engine) == DNN_STATUS_SUCCESS &&
+                cudnn->attribute_get(engine, DNN_ATTR_ENGINE_GLOBAL_INDEX, DNN_TYPE_INT64, 1, &count, &choice->index) ==
+                    DNN_STATUS_SUCCESS &&
+                cudnn->attribute_get(choice->config, DNN_ATTR_ENGINECFG_WORKSPACE_SIZE, DNN_TYPE_INT64, 1, &count,
+                                     &choice->workspace_bytes) == DNN_STATUS_SUCCESS &&
+                cudnn->attribute_get(engine, DNN_ATTR_ENGINE_NUMERICAL_NOTE, DNN_TYPE_NUMERICAL_NOTE, NOTES_MAXIMUM,
+                                     &count, notes) == DNN_STATUS_SUCCESS &&
+                count <= NOTES_MAXIMUM;
+    for (int64_t i = 0; i < count && read; i++) {
+        choice->notes |= notes[i] >= 0 && notes[i] < NOTES_MAXIMUM ? 1 << notes[i] : 0;
+    }
+    cudnn->descriptor_destroy(engine);
+    return read;
+}
+
+/* Takes the choice where it is ready to run in so many bytes: then the engine owns plan and configuration. */
+static bool choice_take(const struct cudnn_library *cudnn, const struct choice *choice, int64_t workspace_bytes,
+                        struct cudnn_engine *engine)
+{
+    bool here = cudnn->device == NULL;
+    int64_t wanted = 0, count = 0;
+    const struct attribute attributes[] = {
+        {DNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &choice->config},
+        {here ? DNN_ATTR_EXECUTION_PLAN_HANDLE : DNN_ATTR_EXECUTION_PLAN_DEVICEPROP,
+         here ? DNN_TYPE_HANDLE : DNN_TYPE_BACKEND_DESCRIPTOR, 1, here ? &cudnn->handle : &cudnn->device},
+    };
+    if (choice->workspace_bytes > workspace_bytes) {
+        return false;
+    }
+    void *plan = descriptor_new(cudnn, DNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, attributes, 2);
+    if (plan == NULL) {
+        return false;
+    }
+    if (cudnn->attribute_get(plan, DNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, DNN_TYPE_INT64, 1, &count, &wanted) !=
+            DNN_STATUS_SUCCESS ||
+        wanted > workspace_bytes) {
+        cudnn->descriptor_destroy(plan);
+        return false;
+    }
+    descriptor_keep(engine, choice->config);
+    engine->plan = descriptor_keep(engine, plan);
+    engine->index = choice->index;
+    engine->workspace_bytes = wanted;
+    return true;
+}
+
+/* Looks at one choice; true if it was taken. */
+static bool choice_look(const struct cudnn_library *cudnn, void *config, int64_t workspace_bytes,
+                        struct cudnn_engine *engine)
+{
+    struct choice choice = {.config = config};
+    if (!choice_read(cudnn, &choice) || (choice.notes & refused_by_pytorch) != 0) {
+        return false;
+    }
+    if (engine->first_index == CUDNN_ENGINE_NONE) {
+        engine->first_index = choice.index;
+        engine->first_workspace_bytes = choice.workspace_bytes;
+    }
+    return (choice.notes & refused_by_us) == 0 && choice_take(cudnn, &choice, workspace_bytes, engine);
+}
+
+/* The choices of one heuristic, in its order: the first that can be taken is. */
+static void heuristic_ask(const struct cudnn_library *cudnn, void *graph, int mode, int64_t workspace_bytes,
+                          struct cudnn_engine *engine)
+{
+    void *choices[CHOICES_MAXIMUM];
+    int64_t count = 0;
+    int made = 0;
+    const struct attribute attributes[] = {
+        {DNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph},
+        {DNN_ATTR_ENGINEHEUR_MODE, DNN_TYPE_HEUR_MODE, 1, &mode},
+        {DNN_ATTR_ENGINEHEUR_DEVICEPROP, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &cudnn->device},
+    };
+    void *heuristic =
+        descriptor_new(cudnn, DNN_BACKEND_ENGINEHEUR_DESCRIPTOR, attributes, cudnn->device != NULL ? 3 : 2);
+    if (heuristic == NULL) {
+        return;
+    }
+    while (made < CHOICES_MAXIMUM &&
+           cudnn->descriptor_create(DNN_BACKEND_ENGINECFG_DESCRIPTOR, &choices[made]) == DNN_STATUS_SUCCESS) {
+        made++;
+    }
+    if (cudnn->attribute_get(heuristic, DNN_ATTR_ENGINEHEUR_RESULTS, DNN_TYPE_BACKEND_DESCRIPTOR, made, &count,
+                             choices) != DNN_STATUS_SUCCESS) {
+        count = 0;
+    }
+    for (int i = 0; i < made; i++) {
+        if (engine->plan != NULL || i >= count || !choice_look(cudnn, choices[i], workspace_bytes, engine)) {
+            cudnn->descriptor_destroy(choices[i]);
+        }
+    }
+    cudnn->descriptor_destroy(heuristic);
+}
+
+bool cudnn_suits(const struct convolution_plan *plan)
+{
+    enum dtype dtype = plan->image->dtype;
+    bool halves = dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16;
+    return (halves || (dtype == DTYPE_FLOAT32 && plan->tf32_allowed)) && plan->weight->dtype == dtype &&
+           plan->result->dtype == dtype && plan->images > 0 && plan->channels > 0 && plan->filters > 0 &&
+           plan->rows > 0 && plan->columns > 0;
+}
+
+bool cudnn_engine_find(const struct cudnn_library *cudnn, enum opcode opcode, const struct convolution_plan *plan,
+                       int64_t workspace_bytes, struct cudnn_engine *engine)
+{
+    static const int modes[] = {DNN_HEUR_MODE_INSTANT, DNN_HEUR_MODE_FALLBACK};
+    *engine = (struct cudnn_engine){.index = CUDNN_ENGINE_NONE, .first_index = CUDNN_ENGINE_NONE};
+    void *graph = graph_new(cudnn, opcode, plan, engine);
+    for (int i = 0; i < 2 && graph != NULL && engine->plan == NULL; i++) {
+        heuristic_ask(cudnn, graph, modes[i], workspace_bytes, engine);
+    }
+    return engine->plan != NULL;
+}
+
+int cudnn_engine_run(const struct cudnn_library *cudnn, const struct cudnn_engine *engine,
+                     const struct convolution_plan *plan, void *workspace)
+{
+    const int64_t ids[TENSOR_COUNT] = {IMAGE_ID, WEIGHT_ID, RESULT_ID};
+    void *const addresses[TENSOR_COUNT] = {plan->image->data, plan->weight->data, plan->result->data};
+    const struct attribute attributes[] = {
+        {DNN_ATTR_VARIANT_PACK_UNIQUE_IDS, DNN_TYPE_INT64, TENSOR_COUNT, ids},
+        {DNN_ATTR_VARIANT_PACK_DATA_POINTERS, DNN_TYPE_VOID_PTR, TENSOR_COUNT, addresses},
+        {DNN_ATTR_VARIANT_PACK_WORKSPACE, DNN_TYPE_VOID_PTR, 1, &workspace},
+    };
+    void *pack = NULL;
+    int status = cudnn->descriptor_create(DNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &pack);
+    for (size_t i = 0; i < sizeof attributes / sizeof attributes[0] && status == DNN_STATUS_SUCCESS; i++) {
+        const struct attribute *one = &attributes[i];
+        status = cudnn->attribute_set(pack, one->name, one->type, one->count, one->values);
+    }
+    status = status == DNN_STATUS_SUCCESS ? cudnn->finalize(pack) : status;
+    status = status == DNN_STATUS_SUCCESS ? cudnn->execute(cudnn->handle, engine->plan, pack) : status;
+    if (pack != NULL) {
+        cudnn->descriptor_destroy(pack);
+    }
+    return status;
+}
+
+void cudnn_engine_release(const struct cudnn_library *cudnn, struct cudnn_engine *engine)
+{
+    while (engine->descriptor_count > 0) {
+        cudnn->descriptor_destroy(engine->descriptors[--engine->descriptor_count]);
+    }
+    engine->plan = NULL;
+}
