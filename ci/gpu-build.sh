@@ -25,15 +25,20 @@ library_folder_add() {
     export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$1"
 }
 
-# A machine with a torch need not have a toolkit: the cuBLAS of torch serves if the loader and the plug-in find none.
-cublas_of_torch_add() {
-    name=$(grep -aom 1 'libcublas\.so\.[0-9]*' "$build/libassay_cuda.so" 2>/dev/null | head -n 1)
-    if [ -z "$name" ] || [ -e "${CUDA_HOME:-/usr/local/cuda}/lib64/$name" ] ||
-        { ldconfig -p 2>/dev/null || /sbin/ldconfig -p 2>/dev/null; } | grep -qF "$name "; then
+# A machine with a torch need not have a toolkit: the libraries of torch serve if the loader and the plug-in find none.
+libraries_of_torch_add() {
+    library_of_torch_add "$(grep -aom 1 'libcublas\.so\.[0-9]*' "$build/libassay_cuda.so" 2>/dev/null | head -n 1)"
+    library_of_torch_add libcudnn.so.9
+}
+
+# $1: the name of its file; empty: none is wanted.
+library_of_torch_add() {
+    if [ -z "$1" ] || [ -e "${CUDA_HOME:-/usr/local/cuda}/lib64/$1" ] ||
+        { ldconfig -p 2>/dev/null || /sbin/ldconfig -p 2>/dev/null; } | grep -qF "$1 "; then
         return
     fi
     path=$(ci/within.sh --print 20 "$python" -c 'import glob, sys, sysconfig
-print(*glob.glob(sysconfig.get_path("purelib") + "/nvidia/*/lib/" + sys.argv[1])[:1])' "$name" 2>/dev/null)
+print(*glob.glob(sysconfig.get_path("purelib") + "/nvidia/*/lib/" + sys.argv[1])[:1])' "$1" 2>/dev/null)
     [ -z "$path" ] || library_folder_add "${path%/*}"
 }
 

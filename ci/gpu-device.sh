@@ -118,7 +118,7 @@ gpu_is_late() {
 
 part_device() {
     gpu_uuid=''
-    cublas_of_torch_add
+    libraries_of_torch_add
     gpu_isolate
     if gpu_lock; then
         first_case

@@ -187,9 +187,9 @@ const struct command command_doctor = {
     .name = "doctor",
     .operands = "",
     .summary = "what would run here and what is missing, with what mends it",
-    .details = "Looks at the driver, the plug-in, cuBLAS, NVML, permissions, modes and locks of each GPU, at what a\n"
-               "container leaves of the machine, at libraries and tools. Each GPU is opened for a moment, unless\n"
-               "another run has it.\n"
+    .details = "Looks at the driver, the plug-in, cuBLAS, cuDNN, NVML, permissions, modes and locks of each GPU, at\n"
+               "what a container leaves of the machine, at libraries and tools. Each GPU is opened for a moment,\n"
+               "unless another run has it.\n"
                "\n"
                "  ok       as it should be\n"
                "  note     runs, but with less, or with figures that are not known\n"

@@ -251,6 +251,14 @@ static void libraries_look(struct doctor *doctor, const struct device_identity *
         remedy_set(doctor, "export CUDA_HOME=FOLDER of the toolkit; or pip install nvidia-cublas, and "
                            "LD_LIBRARY_PATH=.../nvidia/cublas/lib");
     }
+    if (identity->convolution_library[0] != '\0') {
+        finding_add(doctor, AREA_GPU, FINDING_OK, "cuDNN", "%s", identity->convolution_library);
+    } else {
+        finding_add(doctor, AREA_GPU, FINDING_NOTE, "cuDNN",
+                    "left out, or not found as libcudnn.so.9: convolutions are computed without it, and load less");
+        remedy_set(doctor, "unset ASSAY_CUDNN; or pip install nvidia-cudnn-cu13 (cu12 for CUDA 12), and "
+                           "LD_LIBRARY_PATH=.../nvidia/cudnn/lib");
+    }
     if (identity->free_valid) {
         finding_add(doctor, AREA_GPU, FINDING_OK, "NVML", "tells the memory of the GPU");
     } else {

@@ -88,8 +88,29 @@ struct device_identity {
     char target[16];                          /* as in the properties, of a GPU */
     int64_t total_bytes;                      /* of a GPU; 0 elsewhere */
     char libraries[64];                       /* of products, of a GPU: "cuBLAS 12.8.4"; "": not there, or not told */
+    char convolution_library[32];             /* of a GPU: "cuDNN 9.19.0"; "": not there, or left out */
     bool free_valid;                          /* as in a reading; of a GPU by NVML; meta: the bound */
     int64_t free_bytes;
+};
+
+/* One form of convolutions, and which engine of a library computes it. */
+struct device_convolution {
+    enum opcode opcode;
+    enum dtype dtype;
+    int64_t images, channels, height, width, filters, kernel, stride, padding;
+    int64_t given_bytes;                         /* the workspace of the calls */
+    int64_t engine, workspace_bytes;             /* as the library numbers it; -1 and 0: none fits, own kernels do it */
+    int64_t first_engine, first_workspace_bytes; /* that the library names first; -1 and 0: it names none */
+    int64_t call_count;
+};
+
+/* How a device computed its convolutions so far. */
+struct device_convolutions {
+    char library[32]; /* "cuDNN 9.19.0"; "": none, or none was asked yet */
+    char note[160];   /* why there is none; "": there is, or none was asked yet */
+    int64_t library_call_count, own_call_count;
+    const struct device_convolution *forms; /* the last of them, where they are many; until the next call */
+    int form_count;
 };
 
 struct device_table {
@@ -113,6 +134,8 @@ struct device_table {
      * such memory, which says nothing of the rest of it: see staging.h, which callers take. */
     enum status_code (*staging_alloc)(struct device *device, int64_t bytes, void **memory, struct status *error);
     enum status_code (*staging_free)(struct device *device, void *memory, int64_t bytes, struct status *error);
+    /* Optional; NULL: it has no library for convolutions. */
+    void (*convolutions)(const struct device *device, struct device_convolutions *told);
 };
 
 struct device {

@@ -84,6 +84,12 @@ static enum status_code passing_staging_free(struct device *device, void *memory
     return inner->table->staging_free(inner, memory, bytes, error);
 }
 
+static void passing_convolutions(const struct device *device, struct device_convolutions *told)
+{
+    const struct device *inner = passing_device_inner(device);
+    inner->table->convolutions(inner, told);
+}
+
 void passing_device_open(struct passing_device *passing, struct device *inner, const char *kind)
 {
     passing->inner = inner;
@@ -102,5 +108,6 @@ void passing_device_open(struct passing_device *passing, struct device *inner, c
         .reset_peak = inner->table->reset_peak != NULL ? passing_reset_peak : NULL,
         .staging_alloc = inner->table->staging_alloc != NULL ? passing_staging_alloc : NULL,
         .staging_free = inner->table->staging_free != NULL ? passing_staging_free : NULL,
+        .convolutions = inner->table->convolutions != NULL ? passing_convolutions : NULL,
     };
 }

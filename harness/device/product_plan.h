@@ -26,6 +26,12 @@ struct product_workspace {
     int64_t bytes;
 };
 
+/* What lies behind the address of a workspace of so many bytes (kernels/operation.h). */
+static inline int64_t workspace_room(int64_t bytes)
+{
+    return (bytes + WORKSPACE_UNIT_BYTES - 1) / WORKSPACE_UNIT_BYTES * WORKSPACE_UNIT_BYTES;
+}
+
 /* out = alpha a b + beta out + bias for every batch[0] x batch[1]. a [m, k], b [k, n], out [m, n]; out is never
  * transposed (where the call's is, the plan computes out^T = b^T a^T and the bias runs along the rows). */
 struct matmul_plan {

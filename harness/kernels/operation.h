@@ -12,8 +12,9 @@
  * written, unless the line says "accumulates" or "updates". Empty tensors are legal and do nothing.
  *
  * A workspace is scratch memory that the tape takes for a call, so that a device takes none by itself: bool, rank 1,
- * dense, aligned to 256 bytes; the last `in` of the products that list it. It holds nothing before and after the call;
- * its size may change how a product is computed, never what it means. Devices that need none ignore it.
+ * dense, aligned to 256 bytes; the last `in` of the products that list it. Its memory goes on to the next multiple of
+ * WORKSPACE_UNIT_BYTES, as the allocator's blocks do. It holds nothing before and after the call; its size may change
+ * how a product is computed, never what it means. Devices that need none ignore it.
  *
  * Each operation is one row of OPERATION_TABLE below. An operation with optional tensors reads tensor_count.
  *
@@ -324,7 +325,7 @@ enum opcode {
         OPCODE_COUNT
 };
 
-enum { TENSOR_RANK_MAXIMUM = 5, OPERATION_TENSORS_MAXIMUM = 12, OPERATION_ATTRIBUTES = 6 };
+enum { TENSOR_RANK_MAXIMUM = 5, OPERATION_TENSORS_MAXIMUM = 12, OPERATION_ATTRIBUTES = 6, WORKSPACE_UNIT_BYTES = 512 };
 
 /* One tensor as an operation sees it. data points at its first element; sizes and strides count elements. */
 struct tensor {

@@ -36,7 +36,7 @@ static const char *const CHILD_MEMBERS[] = {"family",
                                             NULL};
 
 /* The same of kinds of cases, or of devices, that have such a member at all. */
-static const char *const KIND_MEMBERS[] = {"places", "transfers", "placement", "bounds", NULL};
+static const char *const KIND_MEMBERS[] = {"places", "transfers", "placement", "bounds", "convolutions", NULL};
 
 /* Joins the members of every line that was sent into one object. False if a line is not an object. */
 static bool output_join(const struct text *output, struct json *fields)

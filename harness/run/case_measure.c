@@ -171,7 +171,11 @@ static struct json *libraries_json(const struct device_identity *identity)
 {
     char libc[40];
     struct json *libraries = json_array_new();
-    bool made = identity->libraries[0] == '\0' || json_append(libraries, json_string_new(identity->libraries));
+    const char *const told[] = {identity->libraries, identity->convolution_library};
+    bool made = true;
+    for (int i = 0; i < 2; i++) {
+        made = made && (told[i][0] == '\0' || json_append(libraries, json_string_new(told[i])));
+    }
     snprintf(libc, sizeof libc, "glibc %.30s", gnu_get_libc_version());
     return json_made(libraries, made && json_append(libraries, json_string_new(libc)));
 }

@@ -2,6 +2,7 @@
 #include <malloc.h>
 
 #include "harness/run/case_kind.h"
+#include "harness/run/convolution_choice.h"
 #include "models/workload/workload_tape.h"
 
 static bool replay_applies(const struct workload *workload)
@@ -33,7 +34,8 @@ static enum status_code replay_measure(const struct measuring *measuring, struct
     if (code == STATUS_OK || code == STATUS_OUT_OF_MEMORY) {
         struct status unsent;
         struct json *figures = measurement_json(&measuring->place, &result, &validity, code == STATUS_OUT_OF_MEMORY);
-        enum status_code sent = measuring_send(measuring, figures, &unsent);
+        bool made = figures != NULL && convolution_choice_set(figures, measuring->device);
+        enum status_code sent = measuring_send(measuring, json_made(figures, made), &unsent);
         if (code == STATUS_OK && sent != STATUS_OK) {
             code = status_copy(error, sent, &unsent);
         }

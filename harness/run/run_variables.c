@@ -20,6 +20,7 @@ static const char *const variables[] = {
     "CUDA_DISABLE_PTX_JIT",
     "CUDA_LAUNCH_BLOCKING",
     "NVIDIA_TF32_OVERRIDE",
+    "ASSAY_CUDNN",
     "OMP_NUM_THREADS",
     "OMP_STACKSIZE",
     "OPENBLAS_NUM_THREADS",

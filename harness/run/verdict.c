@@ -92,6 +92,23 @@ struct figures {
 
 static const char note_invalid[] = "the row is invalid";
 static const char note_of_calibration[] = "the case calibrated the constants";
+static const char note_of_cudnn[] = "cuDNN computed convolutions, and what it loads is no part of the constants";
+
+/* What cuDNN loads for its convolutions is no part of constants: the cases that make them compute in float32, which it
+ * is not asked for. */
+static bool cudnn_computed(const struct json *line)
+{
+    return json_integer_or(json_get(json_get(line, "convolutions"), "library_call_count"), 0) > 0;
+}
+
+/* Why the constants do not hold for the case of the line. NULL: they do, or there are none. */
+static const char *constants_note(const struct json *line)
+{
+    const struct json *constants = json_get(line, "constants");
+    const char *mismatch = json_string_or(json_get(constants, "mismatch"), NULL);
+    bool loads_more = json_kind(constants) == JSON_KIND_OBJECT && cudnn_computed(line);
+    return mismatch != NULL ? mismatch : loads_more ? note_of_cudnn : NULL;
+}
 
 /* Why the figures of a line are not judged on a quantity that driver or kernel count: something else may have falsified
  * the reading, the prediction was made from this very case, or it was made with constants that hold for something else
@@ -107,8 +124,8 @@ static const char *quantity_note(const struct json *line, const char *estimator,
     const struct json *constants = json_get(line, "constants");
     bool hangs_on_them = own && strcmp(estimator, "replay") == 0;
     return json_boolean_or(json_get(constants, "calibrated"), false) ? note_of_calibration
-           : hangs_on_them ? json_string_or(json_get(constants, "mismatch"), NULL)
-                           : NULL;
+           : hangs_on_them                                           ? constants_note(line)
+                                                                     : NULL;
 }
 
 /* Why a figure that the suite wants judged is not there, and what would bring it; the estimator's own word if it has
@@ -185,8 +202,7 @@ static const struct tolerance *calibrated_tolerance(const struct subject *subjec
                                                     enum quantity quantity, bool both)
 {
     const struct json *line = subject->line, *constants = json_get(line, "constants");
-    bool holds = json_kind(constants) == JSON_KIND_OBJECT &&
-                 json_kind(json_get(constants, "mismatch")) != JSON_KIND_STRING &&
+    bool holds = json_kind(constants) == JSON_KIND_OBJECT && constants_note(line) == NULL &&
                  strcmp(json_string_or(json_get(json_get(line, "device"), "kind"), ""), "cuda") == 0;
     bool told = readings_highest(subject->found, LEVEL_PROCESS).known;
     return both && holds && told && strcmp(estimator, "replay") == 0 && quantity_is_reading(quantity)

@@ -156,7 +156,9 @@ static void a_run_says_what_its_gpu_is_and_runs_under(void **state)
 {
     struct command_scene *scene = *state;
     struct run_words words = words_for(scene, "told", REST, "cuda:1", NULL, NULL);
+    assert_int_equal(setenv("EMULATED_CUDNN", "9.19.0", 1), 0);
     assert_int_equal(run_do(scene, &words), 0);
+    unsetenv("EMULATED_CUDNN");
     struct record_file told = records_of(scene_path(scene, "told"));
     const struct json *gpu = json_at(json_get(told.runs[0].run, "devices"), 0);
     const struct json *device = json_get(told.runs[0].cases[0], "device");
@@ -167,6 +169,7 @@ static void a_run_says_what_its_gpu_is_and_runs_under(void **state)
                             json_string_or(json_get(device, members[i]), "(no case)"));
     }
     assert_string_equal(json_string_or(json_at(json_get(gpu, "libraries"), 0), ""), "cuBLAS 13.1.2");
+    assert_string_equal(json_string_or(json_at(json_get(gpu, "libraries"), 1), ""), "cuDNN 9.19.0");
     record_file_release(&told);
 }
 

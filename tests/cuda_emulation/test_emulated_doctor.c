@@ -77,6 +77,24 @@ static void both_gpus_are_found_and_open(void **state)
     says(&result, document, "NVML", "ok", "");
     says(&result, document, "plug-in", "ok", "of the sources of this program");
     says(&result, document, "cuBLAS", "ok", "cuBLAS");
+    says(&result, document, "cuDNN", "note", "convolutions are computed without it");
+    json_release(document);
+    command_result_release(&result);
+}
+
+static void the_cudnn_that_is_there_is_told(void **state)
+{
+    const char *asks = "EMULATED_CUDNN=9.19.0 exec \"$assay\" doctor --json --device cuda:0";
+    struct command_result result = script_run(*state, "ecc=0", asks);
+    struct json *document = command_document(&result);
+    says(&result, document, "cuDNN", "ok", "cuDNN 9.19.0");
+    json_release(document);
+    command_result_release(&result);
+    result = script_run(*state, "ecc=0",
+                        "EMULATED_CUDNN=8.9.7 ASSAY_CUDNN=no exec \"$assay\" doctor --json --device cuda:0");
+    document = command_document(&result);
+    assert_int_equal(result.exit_code, 0);
+    says(&result, document, "cuDNN", "note", "left out");
     json_release(document);
     command_result_release(&result);
 }
@@ -166,13 +184,10 @@ static void without_nvml_it_is_said_what_is_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(both_gpus_are_found_and_open),
-        TEST(a_gpu_that_others_use_is_noted),
-        TEST(a_gpu_that_does_not_open_is_missing),
-        TEST(a_driver_that_crashes_is_survived),
-        TEST(who_has_a_lock_is_told),
-        TEST(the_doctor_leaves_nothing_locked),
-        TEST(without_nvml_it_is_said_what_is_lost),
+        TEST(both_gpus_are_found_and_open),      TEST(the_cudnn_that_is_there_is_told),
+        TEST(a_gpu_that_others_use_is_noted),    TEST(a_gpu_that_does_not_open_is_missing),
+        TEST(a_driver_that_crashes_is_survived), TEST(who_has_a_lock_is_told),
+        TEST(the_doctor_leaves_nothing_locked),  TEST(without_nvml_it_is_said_what_is_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

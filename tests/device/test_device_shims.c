@@ -169,10 +169,35 @@ static void staging_memory_fails_in_turn_and_is_written_down(void **state)
     }
 }
 
+static void own_convolutions(const struct device *device, struct device_convolutions *told)
+{
+    (void)device;
+    *told = (struct device_convolutions){.own_call_count = 7};
+}
+
+/* A host has no library for convolutions; what has one is asked through any shim. */
+static void what_computed_convolutions_is_told_through_them(void **state)
+{
+    (void)state;
+    struct text lines = {0};
+    struct device *host = device_open_or_skip("host"), *device = NULL;
+    struct device_table telling = *host->table;
+    struct device_convolutions told = {0};
+    assert_null(telling.convolutions);
+    telling.convolutions = own_convolutions;
+    host->table = &telling;
+    assert_int_equal(device_trace_wrap(host, device_trace_to_text, &lines, &device, NULL), STATUS_OK);
+    device->table->convolutions(device, &told);
+    assert_int_equal(told.own_call_count, 7);
+    device_close(device);
+    text_release(&lines);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(staging_memory_fails_in_turn_and_is_written_down),
+        cmocka_unit_test(what_computed_convolutions_is_told_through_them),
         cmocka_unit_test(each_call_fails_in_turn),
         cmocka_unit_test(a_trace_is_the_same_on_every_device),
     };

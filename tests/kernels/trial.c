@@ -216,7 +216,8 @@ int trial_workspace(struct trial *trial, int64_t bytes)
     int t = trial->call.tensor_count++;
     trial->call.input_count = trial->call.tensor_count;
     trial->scratch[t] = true;
-    trial->memory_bytes[t] = ((size_t)bytes + 2 * WORKSPACE_ALIGNMENT) / WORKSPACE_ALIGNMENT * WORKSPACE_ALIGNMENT;
+    size_t room = ((size_t)bytes / WORKSPACE_UNIT_BYTES + 1) * WORKSPACE_UNIT_BYTES;
+    trial->memory_bytes[t] = WORKSPACE_ALIGNMENT + room;
     trial->memory[t] = aligned_alloc(WORKSPACE_ALIGNMENT, trial->memory_bytes[t]);
     trial->value[t] = calloc(1, sizeof(double));
     assert_non_null(trial->memory[t]);

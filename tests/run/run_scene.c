@@ -35,6 +35,10 @@
 #define CONSTANTS(calibrated)                                                                                          \
     "{\"constants\": {\"path\": \"c.json\", \"hash\": \"00\", \"kind\": \"host\", \"name\": null, \"driver\": null, "  \
     "\"calibrated\": " calibrated "}}\n"
+#define CONVOLUTIONS                                                                                                   \
+    "{\"convolutions\": {\"library\": \"cuDNN 9.19.0\", \"note\": null, \"library_call_count\": 1, "                   \
+    "\"own_call_count\": 0, "                                                                                          \
+    "\"forms\": []}}\n"
 #define DEVICE_STAGE                                                                                                   \
     "{\"requested_bytes\": 1, \"requested_bytes_peak\": 1, \"allocated_bytes\": 1, \"allocated_bytes_peak\": 1, "      \
     "\"reserved_bytes\": 4096, \"reserved_bytes_peak\": 4096, \"device_bytes\": 11500, \"process_bytes\": null, "      \
@@ -71,6 +75,9 @@ static void measured_say(int64_t what, int file)
     case DO_MEASURE_STALE:
         say(file,
             PREDICTED CONSTANTS("false, \"mismatch\": \"the constants were measured under driver 1, not 2\"") RESULT);
+        break;
+    case DO_MEASURE_CUDNN:
+        say(file, PREDICTED CONSTANTS("false") CONVOLUTIONS RESULT);
         break;
     case DO_MEASURE_INVALID:
         say(file,

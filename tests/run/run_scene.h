@@ -26,7 +26,8 @@ enum {
     DO_MEASURE_JUDGED,     /* with the same constants, but they are from others */
     DO_MEASURE_INVALID,    /* with constants from others, and something disturbed it */
     DO_MEASURE_DEVICE,     /* of the device alone, which held 2000 before the context */
-    DO_MEASURE_STALE       /* as DO_MEASURE_JUDGED, but the constants were measured under another driver */
+    DO_MEASURE_STALE,      /* as DO_MEASURE_JUDGED, but the constants were measured under another driver */
+    DO_MEASURE_CUDNN       /* as DO_MEASURE_JUDGED, but cuDNN computed a convolution */
 };
 
 struct scene {

@@ -198,6 +198,19 @@ static void constants_of_another_driver_judge_nothing(void **state)
     assert_int_equal(run_of(scene, "batch: 20"), RUN_PASS); /* nothing was to be judged */
 }
 
+/* Constants are made of cases in float32, which cuDNN does not compute; the same figures are judged without it. */
+static void constants_know_nothing_of_cudnn(void **state)
+{
+    struct scene *scene = *state;
+    assert_int_equal(run_of(scene, "batch: 21, " TIGHT), RUN_INCONCLUSIVE);
+    const struct json *verdict = verdict_at(case_at(scene, 0), "replay", "process_bytes");
+    assert_int_equal(json_kind(json_get(verdict, "pass")), JSON_KIND_NULL);
+    assert_string_equal(text_at(verdict, "note"),
+                        "cuDNN computed convolutions, and what it loads is no part of the constants");
+    suite_release(&scene->suite);
+    assert_int_equal(run_of(scene, "batch: 21, expect: {reserved_bytes_peak: 4095}"), RUN_FAIL);
+}
+
 /* What the allocator counts is no reading: it is judged whatever disturbed the device or calibrated the constants. */
 static void what_is_no_reading_is_judged_all_the_same(void **state)
 {
@@ -345,6 +358,7 @@ int main(void)
         TEST(a_judged_figure_that_is_unknown_is_inconclusive),
         TEST(constants_of_other_cases_are_judged),
         TEST(a_case_that_calibrated_is_never_judged),
+        TEST(constants_know_nothing_of_cudnn),
         TEST(constants_of_another_driver_judge_nothing),
         TEST(what_is_no_reading_is_judged_all_the_same),
         TEST(an_invalid_row_has_no_verdict_on_its_readings),

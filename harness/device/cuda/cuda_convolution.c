@@ -1,6 +1,7 @@
-/* Convolutions on CUDA: columns of pixels in the call's workspace, and products with the filters. As many images as fit
- * are done at once; where one image does not fit, its pixels or channels are cut; where not even one pixel or channel
- * fits, or there is no workspace, a kernel without columns does the work, slowly. */
+/* Convolutions on CUDA where cuDNN does not compute them (cuda_cudnn.c): columns of pixels in the call's workspace, and
+ * products with the filters. As many images as fit are done at once; where one image does not fit, its pixels or
+ * channels are cut; where not even one pixel or channel fits, or there is no workspace, a kernel without columns does
+ * the work, slowly. */
 #include "harness/device/cuda/cuda_device.h"
 #include "harness/device/cuda/product_kernels.h"
 
@@ -351,7 +352,12 @@ enum status_code cuda_convolution(struct cuda_device *cuda, const struct operati
     if (code != STATUS_OK) {
         return code;
     }
+    bool done = false;
     job.doing = call_describe(call, text);
+    code = cuda_cudnn(cuda, call->opcode, &job.plan, job.doing, &done, error);
+    if (code != STATUS_OK || done) {
+        return code;
+    }
     job.taps = job.plan.kernel * job.plan.kernel;
     job.plane = job.plan.rows * job.plan.columns;
     job.lines = job.plan.channels * job.taps;

@@ -31,7 +31,9 @@ static void cuda_close(struct device *device)
     if (cuda->has_context ? cuda_enter(cuda, NULL) == STATUS_OK : cuda->fault.code == STATUS_OK) {
         cublas_library_close(&cuda->cublas);
         cublaslt_library_close(&cuda->cublaslt);
+        cudnn_forms_close(&cuda->cudnn);
     }
+    cudnn_forms_release(&cuda->cudnn);
     gpu_watch_end(&cuda->watch);
     nvml_library_close(&cuda->nvml);
     free(cuda);
@@ -411,6 +413,7 @@ enum status_code cuda_identify(int index, struct device_identity *identity, stru
     memcpy(told.uuid, cuda.uuid, sizeof told.uuid);
     code = versions_read(&cuda, told.driver, told.runtime, error);
     cublas_version_read(told.libraries, sizeof told.libraries);
+    cudnn_version_read(told.convolution_library);
     gpu_watch_end(&cuda.watch);
     nvml_library_close(&cuda.nvml);
     if (code == STATUS_OK) {
@@ -434,6 +437,7 @@ enum status_code cuda_open(int index, struct device **device, struct status *err
         .copy_from_host = cuda_copy_from_host,
         .synchronize = cuda_synchronize,
         .read_memory = cuda_read_memory,
+        .convolutions = cuda_cudnn_tell,
     };
     enum status_code code = cuda_present_check(index, error);
     if (code != STATUS_OK) {

@@ -13,6 +13,7 @@
 #include "harness/base/status.h"
 #include "harness/device/cuda/cublas_library.h"
 #include "harness/device/cuda/cublaslt_library.h"
+#include "harness/device/cuda/cudnn_forms.h"
 #include "harness/device/cuda/gpu_watch.h"
 #include "harness/device/cuda/load_meter.h"
 #include "harness/device/cuda/nvml_library.h"
@@ -35,6 +36,7 @@ struct cuda_device {
     char uuid[48];
     struct cublas_library cublas;     /* opened by the first product */
     struct cublaslt_library cublaslt; /* opened by the first linear layer with a bias */
+    struct cudnn_forms cudnn;         /* opened by the first convolution that suits it */
     struct nvml_library nvml;         /* not there where the library is missing: then no process reading */
     struct gpu_watch watch;
     struct load_meter loads;
@@ -93,6 +95,12 @@ enum status_code cuda_linear(struct cuda_device *cuda, const struct matmul_plan 
 /* The type of a floating dtype, and how sums are made: in float32, from TF32 factors where that is allowed. */
 cudaDataType cuda_type_of(enum dtype dtype);
 cublasComputeType_t cuda_compute_type_of(const struct matmul_plan *plan);
+
+/* -- cuda_cudnn.c: a convolution through cuDNN. *done is false where cuDNN is not there, has no engine for it within
+ * the call's workspace, or refuses: then our own kernels compute it. */
+enum status_code cuda_cudnn(struct cuda_device *cuda, enum opcode opcode, const struct convolution_plan *plan,
+                            const char *doing, bool *done, struct status *error);
+void cuda_cudnn_tell(const struct device *device, struct device_convolutions *told);
 
 /* -- cuda_convolution.c */
 enum status_code cuda_convolution(struct cuda_device *cuda, const struct operation_call *call, struct status *error);

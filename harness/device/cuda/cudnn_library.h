@@ -1,6 +1,6 @@
 /* cuDNN, opened on demand where it is there: convolutions can do without it. It is asked through its backend interface,
- * descriptors with attributes, which is what PyTorch's convolutions use and which releases 8 and 9 have alike. No header
- * of NVIDIA's is needed: handles and descriptors are opaque, enumerations are int. */
+ * descriptors with attributes, which is what PyTorch's convolutions use and which releases 8 and 9 have alike. None of
+ * NVIDIA's headers is needed: handles and descriptors are opaque, enumerations are int. */
 #ifndef ASSAY_DEVICE_CUDA_CUDNN_LIBRARY_H
 #define ASSAY_DEVICE_CUDA_CUDNN_LIBRARY_H
 
@@ -83,7 +83,7 @@ enum status_code cudnn_library_load(struct cudnn_library *cudnn, struct status *
 enum status_code cudnn_library_open(struct cudnn_library *cudnn, struct status *error);
 void cudnn_library_close(struct cudnn_library *cudnn); /* one that was never opened is accepted */
 
-/* "cuDNN 9.19.0" of the library that would be loaded. False, and text untouched, where cudnn_library_load gives none. */
+/* "cuDNN 9.19.0" of the library that would be loaded. False, and text untouched, where there is none. */
 bool cudnn_version_read(char text[CUDNN_VERSION_BYTES]);
 
 /* The same of one that is loaded. Returns text. */

@@ -1,5 +1,6 @@
 /* Takes the place of harness/device/cuda/toolkit_library.c: the emulated libraries instead of those of the machine. */
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -19,15 +20,16 @@ const struct {
     const emulated_symbol *symbols;
 } libraries[] = {{"libcublas.so.", emulated_cublas_symbols},
                  {"libcublasLt.so.", emulated_cublaslt_symbols},
+                 {"libcudnn.so.", emulated_cudnn_symbols},
                  {"libnvidia-ml.so.", emulated_nvml_symbols},
                  {"libcuda.so.", emulated_driver_symbols}};
 
 const size_t workspace_bytes_enough = 16 << 10;
 
-/* The number behind a word of EMULATED_CUBLAS; -1: it is not there. */
-int64_t word_number(const char *word)
+/* The number behind a word of EMULATED_CUBLAS or EMULATED_CUDNN; -1: it is not there. */
+int64_t word_number(const char *word, const char *variable = "EMULATED_CUBLAS")
 {
-    const char *text = getenv("EMULATED_CUBLAS");
+    const char *text = getenv(variable);
     const char *found = text != nullptr ? strstr(text, word) : nullptr;
     return found != nullptr ? strtoll(found + strlen(word), nullptr, 10) : -1;
 }
@@ -46,6 +48,13 @@ bool less_is_free(int64_t bytes)
     return cudaMemGetInfo(&free_bytes, &total_bytes) == cudaSuccess && (int64_t)free_bytes < bytes;
 }
 
+/* Whether the cuDNN that is there is of the release that the file is named after. */
+bool cudnn_release_is(const char *file_name)
+{
+    const char *text = getenv("EMULATED_CUDNN");
+    return text != nullptr && strtol(strrchr(file_name, '.') + 1, nullptr, 10) == strtol(text, nullptr, 10);
+}
+
 } // namespace
 
 cublasStatus_t emulated_product_refusal(cudaDataType type, int64_t rows, size_t workspace_bytes)
@@ -59,6 +68,22 @@ cublasStatus_t emulated_product_refusal(cudaDataType type, int64_t rows, size_t 
     }
     bool rows_fit = word_number("rows") < 0 || type != CUDA_R_8I || rows % 4 == 0;
     return !rows_fit || (one_in > 0 && falls_on(one_in)) ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS;
+}
+
+size_t emulated_cudnn_version(void)
+{
+    int major = 0, minor = 0, patch = 0;
+    const char *text = getenv("EMULATED_CUDNN");
+    if (text == nullptr || sscanf(text, "%d.%d.%d", &major, &minor, &patch) != 3) {
+        return 0;
+    }
+    return (size_t)(major * (major < 9 ? 1000 : 10000) + minor * 100 + patch);
+}
+
+bool emulated_cudnn_refuses(const char *word)
+{
+    int64_t number = word_number(word, "EMULATED_CUDNN");
+    return number >= 0 && (number == 0 || falls_on(number));
 }
 
 enum dtype emulated_dtype(cudaDataType type)
@@ -127,7 +152,10 @@ extern "C" enum status_code toolkit_library_open(const char *file_name, const st
     for (const auto &row : libraries) {
         known = strncmp(file_name, row.prefix, strlen(row.prefix)) == 0 ? row.symbols : known;
     }
-    if (known == nullptr || (known == emulated_nvml_symbols && !emulated_nvml_is_there())) {
+    bool is_there = known == emulated_nvml_symbols    ? emulated_nvml_is_there()
+                    : known == emulated_cudnn_symbols ? cudnn_release_is(file_name)
+                                                      : known != nullptr;
+    if (!is_there) {
         return status_set(error, STATUS_UNAVAILABLE, "the emulation has no %s", file_name);
     }
     for (size_t i = 0; i < symbol_count; i++) {

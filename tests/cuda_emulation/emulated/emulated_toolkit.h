@@ -17,12 +17,20 @@ struct emulated_symbol {
 
 extern const emulated_symbol emulated_cublas_symbols[];
 extern const emulated_symbol emulated_cublaslt_symbols[];
+extern const emulated_symbol emulated_cudnn_symbols[];
 extern const emulated_symbol emulated_nvml_symbols[];
 extern const emulated_symbol emulated_driver_symbols[]; /* of libcuda */
 
 /* Whether this process has an NVML, and one with a function of that name. */
 bool emulated_nvml_is_there(void);
 bool emulated_nvml_has(const char *name);
+
+/* EMULATED_CUDNN=9.19.0[,WORD...]: there is a cuDNN of that release; unset: none. Words: "unsupported:N": one engine in
+ * N cannot be made ready; "fails:N": one convolution in N fails as it is executed; "bare": no engine does without a
+ * workspace. emulated_cudnn_version: as cudnnGetVersion counts, 0 if there is none. emulated_cudnn_refuses: whether the
+ * word is there, and of those with a number, whether it falls on this call. */
+size_t emulated_cudnn_version(void);
+bool emulated_cudnn_refuses(const char *word);
 
 enum dtype emulated_dtype(cudaDataType type);
 
