@@ -281,7 +281,7 @@ static void input_cut(struct convolution_job *job)
     int64_t plane = at_least_one(plan->height * plan->width);
     int64_t pixels = at_least_one(plan->rows * plan->columns);
     int64_t wanted = (int64_t)job->host->thread_count * BLOCKS_PER_THREAD;
-    job->row_step = plan->height;
+    job->row_step = at_least_one(plan->height);
     job->image_step =
         step_even(plan->images, smaller(smaller(PANEL_SIDE, PANEL_FLOATS / job->taps) / pixels, PANEL_FLOATS / plane));
     while (job->row_step > 1 &&

@@ -227,7 +227,7 @@ static const struct convolution_shape convolution_shapes[] = {
     {2, 600, 3, 4, 2, 1, 1, 0},   {2, 2, 3, 4, 1100, 1, 1, 0},  {1, 70, 9, 9, 4, 3, 2, 1},
     {1, 1, 5, 1500, 2, 3, 1, 1},  {1, 2, 190, 170, 1, 3, 2, 1}, {3, 2, 26, 25, 2, 24, 1, 2},
     {1, 1, 530, 520, 1, 3, 1, 1}, {0, 2, 4, 4, 3, 3, 1, 1},     {2, 0, 4, 4, 3, 3, 1, 1},
-    {2, 2, 4, 4, 0, 3, 1, 1},
+    {2, 2, 4, 4, 0, 3, 1, 1},     {2, 3, 0, 4, 2, 3, 1, 2},
 };
 
 enum { CONVOLUTION_SHAPE_COUNT = sizeof convolution_shapes / sizeof convolution_shapes[0] };
