@@ -326,7 +326,7 @@ $(BUILD)/tests/bench/bench: $(call object,$(BENCH_C)) $(LIB)
 
 # What ci/mutate.sh asks about a plug-in.
 JUDGE   := $(BUILD)/tests/mutants/judge
-$(JUDGE): $(call object,tests/mutants/judge.c $(filter tests/conformance/% tests/kernels/% tests/models/% \
+$(JUDGE): $(call object,$(filter tests/conformance/% tests/kernels/% tests/models/% tests/mutants/% \
     tests/support/%,$(HELPER_C))) $(LIB)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)

@@ -84,12 +84,32 @@ static void a_circle_of_calls_is_found(void **state)
            "file that knows neither\n");
 }
 
+static void a_mutant_is_one_thing_less(void **state)
+{
+    (void)state;
+    expect("mkdir \"$1/m\"; from=$PWD; cd \"$1/m\";"
+           " printf '%s\\n' '    if (row < rows && column < 3) {' '    __syncthreads();' '    sum();'"
+           " '    if (count > 0) {' '    if (__syncthreads_or(match) == 0) {' >launch_a.cu;"
+           " for choices in 0 1; do awk -v first=7 -v choices=$choices -f \"$from/ci/mutants.awk\" launch_a.cu; done",
+           "bound\tlaunch_a.cu\t1\t1.1\tif (row < rows && column < 3) {\t7\n"
+           "bound\tlaunch_a.cu\t1\t1.2\tif (row < rows && column < 3) {\t8\n"
+           "barrier\tlaunch_a.cu\t2\t1.1\t__syncthreads();\t9\n"
+           "bound\tlaunch_a.cu\t4\t1.1\tif (count > 0) {\t10\n"
+           "bound\tlaunch_a.cu\t4\t1.2\tif (count > 0) {\t11\n"
+           "barrier\tlaunch_a.cu\t5\t1.1\tif (__syncthreads_or(match) == 0) {\t12\n"
+           "    if (mutant_decides(7, row < rows, true) && mutant_decides(8, column < 3, true)) {\n"
+           "    { if (!mutant_lacks(9)) __syncthreads(); }\n"
+           "    sum();\n"
+           "    if (mutant_decides(11, mutant_decides(10, count > 0, false), true)) {\n"
+           "    if (mutant___syncthreads_or(12, match) == 0) {\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_bar_in_a_cell_stays_escaped),     cmocka_unit_test(a_long_function_is_found),
         cmocka_unit_test(the_table_of_the_parts_is_folded),  cmocka_unit_test(a_circle_of_calls_is_found),
-        cmocka_unit_test(the_accuracy_is_read_off_a_report),
+        cmocka_unit_test(the_accuracy_is_read_off_a_report), cmocka_unit_test(a_mutant_is_one_thing_less),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
