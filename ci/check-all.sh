@@ -1,5 +1,6 @@
 #!/bin/sh
-# The static checks, all of them even if one fails; the exit status is 1 if any did.
+# The static checks, all of them even if one fails; the exit status is 1 if any did. CHECKED_OBJECTS: see
+# check-warnings.sh.
 set -u
 
 failed=
@@ -25,7 +26,7 @@ format_check() {
         echo "clang-format is missing; run ci/install-deps.sh --all"
         return 1
     }
-    sources | xargs "$format" --dry-run -Werror
+    sources | xargs -n 100 -P "$(nproc)" "$format" --dry-run -Werror
 }
 
 cppcheck_run() {
@@ -43,6 +44,6 @@ step "include direction, doors and calls" ci/check-includes.sh
 step "lengths" ci/check-lengths.sh
 step "circles of calls and includes" ci/check-circles.sh
 step "format" format_check
-step "warnings of gcc and clang" ci/check-warnings.sh
+step "warnings of gcc and clang" ci/check-warnings.sh "${CHECKED_OBJECTS:-}"
 step "cppcheck" cppcheck_run
 [ -z "$failed" ]

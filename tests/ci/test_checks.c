@@ -246,13 +246,48 @@ static void checks_of_nothing_do_not_pass(void **state)
     tree_remove(&tree);
 }
 
+/* In a tree with one file that gcc warns of, and a clang that does not. */
+static int warnings_check(const struct tree *tree, const char *prepare)
+{
+    char command[512];
+    snprintf(
+        command, sizeof command,
+        "script=$PWD/ci/check-warnings.sh; cd %s && mkdir -p models tests bin && ln -sf /bin/true bin/clang && %s && "
+        "PATH=$PWD/bin:$PATH exec \"$script\" build/obj",
+        tree->root, prepare);
+    struct command_result result = command_run((const char *[]){"sh", "-c", command, NULL}, NULL);
+    int exit_code = result.exit_code;
+    command_result_release(&result);
+    return exit_code;
+}
+
+static void what_a_strict_build_has_compiled_is_not_compiled_again(void **state)
+{
+    (void)state;
+    static const char object[] = "mkdir -p build/obj/harness/base && touch -d %s build/obj/harness/base/a.o";
+    struct tree tree =
+        tree_make("harness/base/a.c", "int f(void);\nint f(void)\n{\n    long x = 1;\n    return x;\n}\n");
+    char newer[128], older[128];
+    snprintf(newer, sizeof newer, object, "tomorrow");
+    snprintf(older, sizeof older, object, "yesterday");
+    assert_int_equal(warnings_check(&tree, "true"), 1);
+    assert_int_equal(warnings_check(&tree, older), 1);
+    assert_int_equal(warnings_check(&tree, newer), 0);
+    tree_remove(&tree);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(includes_must_point_down),          cmocka_unit_test(rooms_of_models_stand_on_each_other),
-        cmocka_unit_test(outside_libraries_have_one_door),   cmocka_unit_test(only_the_command_line_prints_and_exits),
-        cmocka_unit_test(files_and_functions_have_a_length), cmocka_unit_test(lines_have_a_width),
-        cmocka_unit_test(a_name_stands_in_one_folder),       cmocka_unit_test(checks_of_nothing_do_not_pass),
+        cmocka_unit_test(what_a_strict_build_has_compiled_is_not_compiled_again),
+        cmocka_unit_test(includes_must_point_down),
+        cmocka_unit_test(rooms_of_models_stand_on_each_other),
+        cmocka_unit_test(outside_libraries_have_one_door),
+        cmocka_unit_test(only_the_command_line_prints_and_exits),
+        cmocka_unit_test(files_and_functions_have_a_length),
+        cmocka_unit_test(lines_have_a_width),
+        cmocka_unit_test(a_name_stands_in_one_folder),
+        cmocka_unit_test(checks_of_nothing_do_not_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
