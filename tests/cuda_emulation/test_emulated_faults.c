@@ -168,7 +168,8 @@ static int product_is_made(void)
         call.tensors[t] =
             (struct tensor){.data = &numbers[t], .dtype = DTYPE_FLOAT32, .rank = 2, .size = {1, 1}, .stride = {1, 1}};
     }
-    if (device_open("cuda:0", &device, &error) != STATUS_OK || device->table->run(device, &call, &error) != STATUS_OK) {
+    if (device_open("cuda:0", &device, &error) != STATUS_OK || device->table->run(device, &call, &error) != STATUS_OK ||
+        device->table->synchronize(device, &error) != STATUS_OK) {
         return 1;
     }
     int code = numbers[2] == 30.0f ? 0 : 2;
