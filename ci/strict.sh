@@ -100,15 +100,20 @@ folder=$(mktemp -d) || exit 99
 trap 'rm -rf "$folder"' EXIT
 trap 'exit 130' INT TERM HUP
 
-# The programs that a mode concerns: not those that say themselves in how many parts memory is taken, which GPUs there
-# are or what a process may do.
+# The programs that a mode concerns. Not those that say the words themselves. Conformance is what the modes of operations
+# have, and is run where they do not come: on one GPU, with the models' mixtures of dtypes, in worker processes. What
+# ends ci/gpu.sh while it waits has limits in seconds, which a slow GPU must not touch.
 programs_of() {
+    but='strict\|races\|schedules\|gpu_ends'
+    case $1 in
+    newer | fork) ;;
+    granules | latency) but="$but\|conformance" ;;
+    *) but="$but\|conformance\|gpu_script\|gpu_verdicts" ;;
+    esac
     for source in tests/cuda_emulation/test_emulated_*.c; do
         program=$(basename "$source" .c)
         [ ! -x "$build/tests/cuda_emulation/$program" ] || echo "$program"
-    done | grep -v 'test_emulated_\(strict\|races\|schedules\)$' | case $1 in
-    *) cat ;;
-    esac
+    done | grep -v "^test_emulated_\($but\)\$"
 }
 operations=$(sed -n 's/^ *\(KERNEL\|PRODUCT\)(\([A-Z][A-Z_0-9]*\),.*/\2/p' harness/kernels/operation.h)
 
