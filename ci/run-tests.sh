@@ -1,9 +1,11 @@
 #!/bin/sh
 # Runs test programs and sums up what cmocka says of them, in the order given. A program that crashes, hangs, runs
-# nothing, or leaves something in its own folder, which TMPDIR names, counts as one failed test. The last line is
-# "N passed, N failed, N skipped"; the exit status is 1 if anything failed.
+# nothing, or leaves something in its own folder, which TMPDIR names, counts as one failed test. Before the last line,
+# programs that took more than TEST_BUSY_S (5) seconds of processors are named. The last line is "N passed, N failed, N
+# skipped"; the exit status is 1 if anything failed.
 #
 # usage: run-tests.sh BUILD_FOLDER PROGRAM...
+# Where several run at once, those of ci/long-tests.txt begin first, so that none of them runs alone at the end.
 # TEST_TIMEOUT_S: seconds of one program. TEST_BUDGET_S: seconds of them all; programs that would begin later get a line
 # "late", and the exit status is 3 if nothing failed. TEST_JOBS: how many programs at once; 1 by default, because those
 # that find a GPU measure it. TERM, INT and HUP end the programs that are at work, too: what had ended is reported, the
@@ -48,6 +50,7 @@ if [ "$1" = --one ]; then
             wait "$child"
             exit 0
         fi
+        times >"$log.times"
         left=$(ls -A "$own")
         if [ "$status" -eq 0 ] && [ -n "$left" ]; then
             echo "left behind in TMPDIR: $left" >>"$log"
@@ -127,10 +130,21 @@ report() {
     skipped=$((skipped + now_skipped))
 }
 
+# The ten that took most of the processors, with what they started. `times` says "1m2.500000s 0m0.300000s".
+busy_report() {
+    for times in "$build"/tests/logs/*.times; do
+        [ ! -e "$times" ] || tail -n 1 "$times" | tr 'ms' '  ' |
+            awk -v name="$(basename "$times" .log.times)" '{ printf "%.1f %s\n", 60 * ($1 + $3) + $2 + $4, name }'
+    done | sort -rn | head -n 10 | while read -r seconds name; do
+        [ "${seconds%.*}" -lt "${TEST_BUSY_S:-5}" ] || echo "busy $(echo "$name" | sed 's:-:/:'): $seconds s"
+    done
+}
+
 report_all() {
     for program in "$@"; do
         report "$program"
     done
+    busy_report
     echo "$passed passed, $failed failed, $skipped skipped"
     [ "$failed" -eq 0 ] || exit 1
     [ "$late" -eq 0 ] || exit 3
@@ -173,7 +187,13 @@ starter=
 trap 'stop 130' INT
 trap 'stop 143' TERM
 trap 'stop 129' HUP
-{ [ $# -eq 0 ] || printf '%s\0' "$@"; } | xargs -0 -r -n 1 -P "${TEST_JOBS:-1}" "$0" --one "$build" &
+long=$(dirname "$0")/long-tests.txt
+[ "${TEST_JOBS:-1}" -gt 1 ] && [ -z "$budget_s" ] || long=/dev/null
+given=$build/tests/logs/given
+: >"$given"
+[ $# -eq 0 ] || printf '%s\n' "$@" >"$given"
+sed "s#^#$build/tests/#" "$long" | awk 'NR == FNR { given[$0]; next } ($0 in given) && !begun[$0]++' "$given" - "$given" |
+    tr '\n' '\0' | xargs -0 -r -n 1 -P "${TEST_JOBS:-1}" "$0" --one "$build" &
 starter=$!
 wait "$starter"
 : >"$ended"

@@ -182,6 +182,36 @@ static void a_signal_ends_the_programs(void **state)
     }
 }
 
+/* With two places, of three programs of which the first two wait for the third. */
+static void what_takes_longest_begins_first(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/assay-runner-XXXXXX";
+    char path[3][128], copy[128], body[512];
+    assert_non_null(mkdtemp(folder));
+    snprintf(body, sizeof body, "cp ci/run-tests.sh %s; mkdir %s/tests; echo third >%s/long-tests.txt", folder, folder,
+             folder);
+    struct command_result copied = command_run((const char *[]){"sh", "-c", body, NULL}, NULL);
+    assert_int_equal(copied.exit_code, 0);
+    command_result_release(&copied);
+    snprintf(copy, sizeof copy, "%s/tests", folder);
+    static const char *const names[] = {"first", "second", "third"};
+    for (int k = 0; k < 3; k++) {
+        snprintf(body, sizeof body, "%s; echo '[  PASSED  ] 1 test(s).'",
+                 k < 2 ? "until [ -e \"${0%/*}/begun\" ]; do sleep 0.02; done" : ": >\"${0%/*}/begun\"");
+        script_write(copy, names[k], body);
+        snprintf(path[k], sizeof path[k], "%s/tests/%s", folder, names[k]);
+    }
+    snprintf(copy, sizeof copy, "%s/run-tests.sh", folder);
+    const char *const words[] = {copy, folder, path[0], path[1], path[2], NULL};
+    const char *const environment[] = {"TEST_TIMEOUT_S=20", "TEST_JOBS=2", "TEST_BUSY_S=0", NULL};
+    struct command_result result = command_run(words, environment);
+    command_says(&result.output, "3 passed, 0 failed, 0 skipped\n");
+    command_says(&result.output, "busy second: 0.");
+    command_result_release(&result);
+    scratch_folder_remove(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -189,6 +219,7 @@ int main(void)
         cmocka_unit_test(what_cmocka_does_not_say_is_a_failure),
         cmocka_unit_test(what_is_left_behind_is_a_failure),
         cmocka_unit_test(what_a_test_program_leaves_is_removed),
+        cmocka_unit_test(what_takes_longest_begins_first),
         cmocka_unit_test(programs_run_at_once_and_are_reported_in_order),
         cmocka_unit_test(programs_beyond_the_budget_are_named),
         cmocka_unit_test(a_signal_ends_the_programs),
