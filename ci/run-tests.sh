@@ -192,7 +192,8 @@ long=$(dirname "$0")/long-tests.txt
 given=$build/tests/logs/given
 : >"$given"
 [ $# -eq 0 ] || printf '%s\n' "$@" >"$given"
-sed "s#^#$build/tests/#" "$long" | awk 'NR == FNR { given[$0]; next } ($0 in given) && !begun[$0]++' "$given" - "$given" |
+sed "s#^#$build/tests/#" "$long" |
+    awk 'NR == FNR { given[$0]; next } ($0 in given) && !begun[$0]++' "$given" - "$given" |
     tr '\n' '\0' | xargs -0 -r -n 1 -P "${TEST_JOBS:-1}" "$0" --one "$build" &
 starter=$!
 wait "$starter"

@@ -100,9 +100,9 @@ folder=$(mktemp -d) || exit 99
 trap 'rm -rf "$folder"' EXIT
 trap 'exit 130' INT TERM HUP
 
-# The programs that a mode concerns. Not those that say the words themselves. Conformance is what the modes of operations
-# have, and is run where they do not come: on one GPU, with the models' mixtures of dtypes, in worker processes. What
-# ends ci/gpu.sh while it waits has limits in seconds, which a slow GPU must not touch.
+# The programs that a mode concerns. Not those that say the words themselves. Conformance is what the modes of
+# operations have, and is run where they do not come: on one GPU, with the models' mixtures of dtypes, in worker
+# processes. What ends ci/gpu.sh while it waits has limits in seconds, which a slow GPU must not touch.
 programs_of() {
     but='strict\|races\|schedules\|gpu_ends'
     case $1 in

@@ -78,7 +78,7 @@ static void the_fused_loss_trains_as_on_the_host(void **state)
     }
 }
 
-/* The ids of a generation on a device; the emulated GPU's memory is the host's. At most `count` are written. */
+/* The ids of a generation on a device. At most `count` are written. */
 static int64_t ids_on(const char *device, const char *model, const struct workload *workload, int64_t count,
                       int64_t *ids)
 {
@@ -94,7 +94,10 @@ static int64_t ids_on(const char *device, const char *model, const struct worklo
     assert_false(machine_run_until(&machine, STAGE_COUNT, 1));
     int storage = machine_find(&machine, CATEGORY_INPUTS, "sequences");
     assert_true(storage >= 0 && machine_bytes(&machine, storage) <= count * (int64_t)sizeof *ids);
-    memcpy(ids, machine.memory[storage], (size_t)machine_bytes(&machine, storage));
+    if (machine.device->table->copy_to_host(machine.device, ids, machine.memory[storage],
+                                            machine_bytes(&machine, storage), &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
     int64_t written = machine_bytes(&machine, storage) / (int64_t)sizeof *ids;
     machine_close(&machine);
     return written;
