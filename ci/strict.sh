@@ -111,7 +111,8 @@ programs_of() {
     *) but="$but\|conformance\|gpu_script\|gpu_verdicts" ;;
     esac
     for source in tests/cuda_emulation/test_emulated_*.c; do
-        program=$(basename "$source" .c)
+        program=${source##*/}
+        program=${program%.c}
         [ ! -x "$build/tests/cuda_emulation/$program" ] || echo "$program"
     done | grep -v "^test_emulated_\($but\)\$"
 }
