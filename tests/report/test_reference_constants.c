@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/report/calibration.h"
 #include "tests/support/whole_file.h"
@@ -50,8 +51,25 @@ static void references_are_made_of_their_records(void **state)
     globfree(&files);
 }
 
+/* Or its own fresh constants would judge a run on it. */
+static void every_measured_gpu_has_constants(void **state)
+{
+    (void)state;
+    glob_t files = {0};
+    assert_int_equal(glob("results/reference/nvidia-*/records.jsonl", 0, NULL, &files), 0);
+    for (size_t i = 0; i < files.gl_pathc; i++) {
+        char path[600];
+        snprintf(path, sizeof path, "%s/constants.json", dirname(files.gl_pathv[i]));
+        if (access(path, R_OK) != 0) {
+            fail_msg("%s is not there: assay calibrate makes it of the suite calibrate of the records", path);
+        }
+    }
+    globfree(&files);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(references_are_made_of_their_records)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(references_are_made_of_their_records),
+                                       cmocka_unit_test(every_measured_gpu_has_constants)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
