@@ -36,8 +36,11 @@ struct tried_operation {
     char name[NAME_BYTES];
 };
 
+/* An object of its own: gcc 12 with sanitizers cannot tell the names below from those of the devices if one object has
+ * both, and takes them to overlap. */
+static struct conform_worker devices[DEVICES_MAXIMUM];
+
 static struct {
-    struct conform_worker devices[DEVICES_MAXIMUM];
     int device_count;
     char full[STATUS_TEXT_BYTES]; /* why a GPU that is here is not tried; "" otherwise */
     struct tape_calls calls;
@@ -50,7 +53,7 @@ static struct {
 static void device_add(const char *spec, bool required)
 {
     struct status error = {0};
-    enum status_code code = conform_worker_open(&all.devices[all.device_count], spec, &error);
+    enum status_code code = conform_worker_open(&devices[all.device_count], spec, &error);
     if (code == STATUS_OK) {
         all.device_count++;
         return;
@@ -81,7 +84,7 @@ static void operations_list(void)
             if (only != NULL && strcmp(only, opcode_name((enum opcode)opcode)) != 0) {
                 continue;
             }
-            operation->on = &all.devices[d];
+            operation->on = &devices[d];
             operation->opcode = (enum opcode)opcode;
             snprintf(operation->name, NAME_BYTES, "%s on %.30s", opcode_name((enum opcode)opcode), operation->on->spec);
             all.operation_count++;
@@ -105,7 +108,7 @@ static void operation_try(const struct tried_operation *operation, struct confor
 {
     struct conformance_request request = {
         .opcode = operation->opcode, .plan = trial_plan_for(operation->opcode), .calls = &all.calls, .seed = all.seed};
-    bool on_gpu = strcmp(CONFORMANCE_FIRST_DEVICE, "host") == 0 && operation->on != &all.devices[0];
+    bool on_gpu = strcmp(CONFORMANCE_FIRST_DEVICE, "host") == 0 && operation->on != &devices[0];
     worker_conform(operation->on, &request, on_gpu ? GPU_LIMIT_S : PROCESSOR_LIMIT_S, conformance);
 }
 
@@ -213,7 +216,7 @@ int main(int count, char **arguments)
     operations_list();
     int status = count == 2 && strcmp(arguments[1], "--table") == 0 ? table_print() : tests_run();
     for (int d = 0; d < all.device_count; d++) {
-        conform_worker_close(&all.devices[d]);
+        conform_worker_close(&devices[d]);
     }
     tape_calls_release(&all.calls);
     return status;
