@@ -1,7 +1,5 @@
-/* Launches of creation and element-wise operations: a thread for each element, or for a group of eight neighbours if
- * memory allows, in a loop over the grid. */
-#include <type_traits>
-
+/* Launches of creation and element-wise operations: a thread for each element, or for a group of eight if memory
+ * allows, in a loop over the grid. Copies and fills, which need not know what elements mean, are in launch_copy.cu. */
 #include "harness/kernels/body_create.h"
 #include "harness/kernels/body_element.h"
 #include "harness/kernels/call_check.h"
@@ -11,11 +9,18 @@ struct element_launch {
     struct tensor tensors[WALK_TENSORS]; /* inputs, then outputs */
     struct walk walk;
     int64_t count, groups; /* groups: the first of the elements that are moved eight at a time, see walk_groups */
+    int64_t apart;         /* of their halves */
     struct element_parameters parameters;
     struct random_key key;
     int64_t i0, i1;
-    uint32_t fill[2]; /* 8 bytes of neighbouring elements */
 };
+
+/* Of tensors that group_converts, or there are no groups. */
+static void element_launch_spread(struct element_launch *launch)
+{
+    int64_t line = launch->walk.line_count > 1 ? launch->walk.line_length : 0;
+    launch->apart = groups_apart(launch->tensors, launch->walk.tensor_count, line, &launch->groups);
+}
 
 static struct element_launch element_launch_of(const struct operation_call *call)
 {
@@ -26,6 +31,7 @@ static struct element_launch element_launch_of(const struct operation_call *call
     launch.walk = walk_of_call(call);
     launch.count = launch.walk.line_count * launch.walk.line_length;
     launch.groups = walk_groups(&launch.walk, launch.tensors);
+    launch.apart = GROUP_HALF;
     launch.parameters.f0 = (float)call->attributes.f[0];
     launch.parameters.f1 = (float)call->attributes.f[1];
     launch.i0 = call->attributes.i[0];
@@ -40,16 +46,16 @@ template <typename function> BODY void elements_make(const struct element_launch
     int out = launch->walk.tensor_count - 1;
     int64_t at[WALK_TENSORS];
     for (int64_t k = thread_first(); k < launch->groups; k += thread_step()) {
-        walk_element(&launch->walk, k * GROUP, at);
-        struct element_group a = group_get(&tensors[0], at[0]), b = a;
+        walk_element(&launch->walk, group_first(k, launch->apart), at);
+        struct element_group a = group_get(&tensors[0], at[0], launch->apart), b = a;
         if (out == 2) {
-            b = group_get(&tensors[1], at[1]);
+            b = group_get(&tensors[1], at[1], launch->apart);
         }
 #pragma unroll
         for (int n = 0; n < GROUP; n++) {
             a.at[n] = work(a.at[n], b.at[n]);
         }
-        group_set(&tensors[out], out == 2 ? at[2] : at[1], a);
+        group_set(&tensors[out], out == 2 ? at[2] : at[1], a, launch->apart);
     }
     for (int64_t k = launch->groups * GROUP + thread_first(); k < launch->count; k += thread_step()) {
         walk_element(&launch->walk, k, at);
@@ -93,102 +99,8 @@ const char *launch_element(const struct operation_call *call, cudaStream_t strea
     for (int t = 0; t < call->tensor_count; t++) {
         launch.groups = group_converts(call->tensors[t].dtype) ? launch.groups : 0;
     }
+    element_launch_spread(&launch);
     kernel<<<group_blocks(launch.count, launch.groups), LANES, 0, stream>>>(launch);
-    return launch_result();
-}
-
-/* Copies elements of one size, whatever they mean. */
-template <typename unit> static __global__ void copy_kernel(const __grid_constant__ struct element_launch launch)
-{
-    constexpr int pieces = sizeof(unit) == 1 ? 2 : (int)sizeof(unit) / 2; /* of a group: of 4, or of 16 bytes */
-    typedef typename std::conditional<sizeof(unit) == 1, uint32_t, struct words_of_16>::type piece;
-    const unit *from = (const unit *)launch.tensors[0].data;
-    unit *to = (unit *)launch.tensors[1].data;
-    int64_t at[WALK_TENSORS];
-    for (int64_t k = thread_first(); k < launch.groups; k += thread_step()) {
-        walk_element(&launch.walk, k * GROUP, at);
-#pragma unroll
-        for (int n = 0; n < pieces; n++) {
-            ((piece *)(void *)(to + at[1]))[n] = ((const piece *)(const void *)(from + at[0]))[n];
-        }
-    }
-    for (int64_t k = launch.groups * GROUP + thread_first(); k < launch.count; k += thread_step()) {
-        walk_element(&launch.walk, k, at);
-        to[at[1]] = from[at[0]];
-    }
-}
-
-const char *launch_copy(const struct operation_call *call, cudaStream_t stream)
-{
-    if (call->tensors[0].dtype != call->tensors[1].dtype) {
-        return launch_element(call, stream);
-    }
-    struct element_launch launch = element_launch_of(call);
-    unsigned blocks = group_blocks(launch.count, launch.groups);
-    switch (element_bytes(call->tensors[0].dtype)) {
-    case 4:
-        copy_kernel<uint32_t><<<blocks, LANES, 0, stream>>>(launch);
-        break;
-    case 8:
-        copy_kernel<uint64_t><<<blocks, LANES, 0, stream>>>(launch);
-        break;
-    case 1:
-        copy_kernel<uint8_t><<<blocks, LANES, 0, stream>>>(launch);
-        break;
-    default:
-        copy_kernel<uint16_t><<<blocks, LANES, 0, stream>>>(launch);
-    }
-    return launch_result();
-}
-
-/* Elements of so many bytes, and eight of them at a time. */
-template <int bytes> static __global__ void fill_kernel(const __grid_constant__ struct element_launch launch)
-{
-    uint32_t word[2 * bytes];
-#pragma unroll
-    for (int w = 0; w < 2 * bytes; w++) {
-        word[w] = launch.fill[w % 2];
-    }
-    char *to = (char *)launch.tensors[0].data;
-    int64_t at[WALK_TENSORS];
-    for (int64_t k = thread_first(); k < launch.groups; k += thread_step()) {
-        walk_element(&launch.walk, k * GROUP, at);
-        words_store<bytes * GROUP>(to + at[0] * bytes, word);
-    }
-    for (int64_t k = launch.groups * GROUP + thread_first(); k < launch.count; k += thread_step()) {
-        walk_element(&launch.walk, k, at);
-        words_store<bytes>(to + at[0] * bytes, word);
-    }
-}
-
-const char *launch_fill(const struct operation_call *call, cudaStream_t stream)
-{
-    struct element_launch launch = element_launch_of(call);
-    enum dtype dtype = call->tensors[0].dtype;
-    int64_t whole = (int64_t)call->attributes.f[0];
-    unsigned char bytes[sizeof launch.fill];
-    for (int k = 0; k < (int)(sizeof bytes / (size_t)element_bytes(dtype)); k++) {
-        if (dtype == DTYPE_INT64) {
-            memcpy(bytes, &whole, sizeof whole);
-        } else {
-            float_store(bytes, dtype, k, (float)call->attributes.f[0]);
-        }
-    }
-    memcpy(launch.fill, bytes, sizeof bytes);
-    unsigned blocks = group_blocks(launch.count, launch.groups);
-    switch (element_bytes(dtype)) {
-    case 8:
-        fill_kernel<8><<<blocks, LANES, 0, stream>>>(launch);
-        break;
-    case 4:
-        fill_kernel<4><<<blocks, LANES, 0, stream>>>(launch);
-        break;
-    case 2:
-        fill_kernel<2><<<blocks, LANES, 0, stream>>>(launch);
-        break;
-    default:
-        fill_kernel<1><<<blocks, LANES, 0, stream>>>(launch);
-    }
     return launch_result();
 }
 
@@ -197,12 +109,13 @@ template <typename function>
 BODY void elements_create(const struct element_launch *launch, const struct tensor *out, function work)
 {
     for (int64_t k = thread_first(); k < launch->groups; k += thread_step()) {
+        int64_t first = group_first(k, launch->apart);
         struct element_group group;
 #pragma unroll
         for (int n = 0; n < GROUP; n++) {
-            group.at[n] = work(k * GROUP + n);
+            group.at[n] = work(first + group_step(n, launch->apart));
         }
-        group_set(out, k * GROUP, group);
+        group_set(out, first, group, launch->apart);
     }
     for (int64_t k = launch->groups * GROUP + thread_first(); k < launch->count; k += thread_step()) {
         tensor_set(out, k, work(k));
@@ -253,6 +166,7 @@ const char *launch_create(const struct operation_call *call, cudaStream_t stream
     const struct tensor *out = &call->tensors[0];
     bool integers = out->dtype == DTYPE_INT64;
     launch.groups = integers ? (group_begins(out) ? launch.count / 2 : 0) : dense_groups(out, 1, launch.count);
+    launch.apart = integers ? GROUP_HALF : groups_apart(out, 1, 0, &launch.groups);
     unsigned blocks =
         integers ? grid_blocks(launch.count - launch.groups, LANES) : group_blocks(launch.count, launch.groups);
     switch (call->opcode) {
@@ -285,6 +199,7 @@ const char *launch_attention_mask(const struct operation_call *call, cudaStream_
     const int64_t *seen = call->input_count > 0 ? (const int64_t *)call->tensors[0].data : NULL;
     launch.count = out->size[0] * out->size[2] * out->size[3];
     launch.groups = dense_groups(out, 1, launch.count);
+    launch.apart = groups_apart(out, 1, 0, &launch.groups);
     unsigned blocks = group_blocks(launch.count, launch.groups);
     attention_mask_kernel<<<blocks, LANES, 0, stream>>>(launch, span_shape_of(call), seen, call->input_count);
     return launch_result();
@@ -298,15 +213,16 @@ static __global__ void dropout_kernel(const __grid_constant__ struct element_lau
     float scale = dropout_scale(probability);
     int64_t at[WALK_TENSORS];
     for (int64_t k = thread_first(); k < launch.groups; k += thread_step()) {
-        walk_element(&launch.walk, k * GROUP, at);
-        struct element_group value = group_get(a, at[0]), kept;
+        int64_t first = group_first(k, launch.apart);
+        walk_element(&launch.walk, first, at);
+        struct element_group value = group_get(a, at[0], launch.apart), kept;
 #pragma unroll
         for (int n = 0; n < GROUP; n++) {
-            kept.at[n] = dropout_keeps(key, (uint64_t)(k * GROUP + n), probability) ? 1.0f : 0.0f;
+            kept.at[n] = dropout_keeps(key, (uint64_t)(first + group_step(n, launch.apart)), probability) ? 1.0f : 0.0f;
             value.at[n] = kept.at[n] != 0.0f ? value.at[n] * scale : 0.0f;
         }
-        group_set(out, at[1], value);
-        group_set(mask, at[2], kept);
+        group_set(out, at[1], value, launch.apart);
+        group_set(mask, at[2], kept, launch.apart);
     }
     for (int64_t k = launch.groups * GROUP + thread_first(); k < launch.count; k += thread_step()) {
         walk_element(&launch.walk, k, at);
@@ -319,6 +235,7 @@ static __global__ void dropout_kernel(const __grid_constant__ struct element_lau
 const char *launch_dropout(const struct operation_call *call, cudaStream_t stream)
 {
     struct element_launch launch = element_launch_of(call);
+    element_launch_spread(&launch);
     dropout_kernel<<<group_blocks(launch.count, launch.groups), LANES, 0, stream>>>(launch);
     return launch_result();
 }

@@ -4,6 +4,7 @@
 #include "harness/device/cuda/columns_traffic.h"
 #include "harness/kernels/plan_attention.h"
 #include "harness/kernels/plan_columns.h"
+#include "harness/kernels/plan_copy.h"
 #include "harness/kernels/plan_grouped.h"
 #include "harness/kernels/plan_grouped_weight.h"
 #include "harness/kernels/plan_rows.h"
@@ -14,6 +15,7 @@
 
 const struct model_case model_cases[] = {
     {"ADD, 8192 x 1024", OPCODE_ADD, F32, {8192, 1024}},
+    {"COPY, transposed, 8192 x 1024", OPCODE_COPY, F32, {8192, 1024}},
     {"SOFTMAX, 8192 x 1024", OPCODE_SOFTMAX, F32, {8192, 1024}},
     {"SOFTMAX, 2048 x 128256", OPCODE_SOFTMAX, B16, {2048, 128256}},
     {"SUM, gradient of a bias, 8192 x 1024", OPCODE_SUM, F32, {8192, 1024, 1024}},
@@ -228,6 +230,10 @@ static void rows_call(const struct model_case *model, struct operation_call *cal
 {
     const int64_t *s = model->size;
     call_add(call, dense(model->dtype, 2, s[0], s[1], 0, 0));
+    if (model->opcode == OPCODE_COPY) {
+        call->tensors[0].stride[0] = 1;
+        call->tensors[0].stride[1] = s[0];
+    }
     if (model->opcode == OPCODE_ADD) {
         call_add(call, call->tensors[0]);
     }
@@ -318,6 +324,9 @@ bool model_call_traffic(const struct operation_call *call, const struct model_de
 {
     *traffic = (struct traffic){.count = 0};
     switch (call->opcode) {
+    case OPCODE_COPY:
+        copy_traffic(call, traffic);
+        return true;
     case OPCODE_ADD:
     case OPCODE_GELU:
         dense_traffic(call, traffic);

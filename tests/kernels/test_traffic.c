@@ -23,6 +23,7 @@ struct held {
 
 static const struct held helds[] = {
     {"ADD, 8192 x 1024", F32, 1.0, 132},
+    {"COPY, transposed, 8192 x 1024", F32, 1.0, 132},
     {"SOFTMAX, 8192 x 1024", F32, 1.0, 132},
     {"SOFTMAX, 2048 x 128256", B16, 1.44, 132},
     {"SUM, gradient of a bias, 8192 x 1024", F32, 1.0, 128},

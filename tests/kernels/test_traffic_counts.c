@@ -47,6 +47,10 @@ static void tensor_parse(const char *word, struct operation_call *call)
         tensor->stride[d] = stride;
         stride *= tensor->size[d];
     }
+    if (*at == '^') { /* the last two dimensions have changed places in memory */
+        tensor->stride[tensor->rank - 2] = 1;
+        tensor->stride[tensor->rank - 1] = tensor->size[tensor->rank - 2];
+    }
 }
 
 static bool call_parse(char *const fields[FIELDS], struct operation_call *call)
