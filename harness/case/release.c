@@ -117,6 +117,12 @@ static const struct release_change changes[] = {
     TORCH(CUDNN_ATTENTION_LAST, 2010, 2011,
           "aten/src/ATen/native/transformers/cuda/sdp_utils.cpp, check_prefer_cudnn_attention: needs cuDNN 9.15.1, "
           "which the wheels of 2.10 do not bring"),
+    TORCH(FLASH_UNDIVIDED, 0, 2002,
+          "aten/src/ATen/native/transformers/cuda/flash_attn: the first FlashAttention, before pull request 105602"),
+    TORCH(
+        FLASH_COUNTS_ONCE, 2002, 2007,
+        "aten/src/ATen/native/transformers/cuda/flash_attn/flash_api.cpp, set_params_splitkv: multiProcessorCount, as "
+        "flash-attention had it before 2.5.7; pull request 146372 takes a newer one"),
     TORCH(EMBEDDING_PARTS_SUMMED, 0, 2011,
           "aten/src/ATen/native/cuda/EmbeddingBackwardKernel.cu: no compute_grad_weight_atomic_accumulate, which pull "
           "request 170589 brings"),

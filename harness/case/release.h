@@ -45,6 +45,8 @@ enum release_library { LIBRARY_TRANSFORMERS, LIBRARY_TORCH, LIBRARY_BITSANDBYTES
     X(PACKED_BIASES, "every layer of GPTQ has a bias, of zeros where the model has none")                              \
     X(PACKED_PARTS, "AWQ's gemm layer sums eight parts however many rows there are, and never dequantises a weight")   \
     X(CUDNN_ATTENTION_LAST, "fused attention does not ask cuDNN first on the GPUs where later releases do")            \
+    X(FLASH_COUNTS_ONCE, "flash attention counts a multiprocessor once, not twice, where it divides columns")          \
+    X(FLASH_UNDIVIDED, "flash attention never divides columns among blocks")                                           \
     X(EMBEDDING_PARTS_SUMMED, "the gradient of a lookup of few rows sums its parts, and does not add them at once")    \
     X(MEAN_KEEPS_INPUT, "a mean along dimensions keeps what it summed for the backward pass: the squares of RMSNorm")  \
     X(INPUTS_KEPT, "a layer with 4-bit weights keeps its input for the backward pass")                                 \

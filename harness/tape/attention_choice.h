@@ -16,7 +16,7 @@
 #define ATTENTION_BACKEND_TABLE(X)                                                                                     \
     X(NATIVE, "native")       /* our own tiled kernel: output and log-sum-exp, no scratch */                           \
     X(CUDNN, "cudnn")         /* lse, seed and offset; backward: dq accumulator and row sums */                        \
-    X(FLASH, "flash")         /* lse, random state; backward: both, rounded to 128 rows and 32 columns */              \
+    X(FLASH, "flash")         /* lse, parts, random state; backward: rounded to 128 rows, 32 columns */                \
     X(EFFICIENT, "efficient") /* lse rounded to 32 rows; backward: row sums, tiles of dq */                            \
     X(MATH, "math")           /* scores stored: the composed form */                                                   \
     X(SEVERAL, "several")     /* of a whole tape: calls of different kinds */

@@ -66,10 +66,12 @@ void tape_tf32(struct tape *tape, bool products, bool convolutions);
 /* Whether the first convolution of each form tries cuDNN's engines: torch.backends.cudnn.benchmark. */
 void tape_cudnn_benchmark(struct tape *tape, bool searches);
 /* What a release of PyTorch does otherwise than 2.11: cublasLt's workspace is taken and given back by each linear layer
- * with a bias; cuDNN's attention is never chosen; the gradient of a lookup sums its parts, however few its rows are; a
- * mean keeps what it summed. */
+ * with a bias; cuDNN's attention is never chosen; flash attention counts a multiprocessor once where it divides columns
+ * (flash_splits.h), or never divides them; the gradient of a lookup sums its parts, however few its rows are; a mean
+ * keeps what it summed. */
 struct torch_habits {
-    bool linear_workspace_passes, cudnn_attention_last, embedding_parts_summed, mean_keeps_input;
+    bool linear_workspace_passes, cudnn_attention_last, flash_counts_once, flash_undivided, embedding_parts_summed,
+        mean_keeps_input;
 };
 void tape_torch(struct tape *tape, struct torch_habits habits);
 /* What a release of bitsandbytes does otherwise than 0.50, of 4-bit weights: a layer keeps its input for the backward

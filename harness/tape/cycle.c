@@ -13,6 +13,7 @@ void snapshot_release(struct snapshot *snapshot)
 {
     free(snapshot->values);
     free(snapshot->alive);
+    free(snapshot->limits);
     *snapshot = (struct snapshot){0};
 }
 
@@ -32,6 +33,14 @@ void size_step_note(struct tape *tape, int64_t step)
     tape->size_step = tape->size_step > 0 ? common_multiple(tape->size_step, step) : step;
 }
 
+void size_limit_note(struct tape *tape, int64_t size, int64_t most)
+{
+    if (tape->form.repeats && most < INT64_MAX &&
+        array_grow(tape, (void **)&tape->limits, &tape->limit_capacity, tape->limit_count, sizeof *tape->limits)) {
+        tape->limits[tape->limit_count++] = (struct size_limit){size, most};
+    }
+}
+
 static struct tape_marks marks_now(const struct tape *tape)
 {
     return (struct tape_marks){tape->event_count, tape->storage_count, tape->op_count, tape->operand_count};
@@ -49,6 +58,7 @@ static void laps_begin(struct tape_cycle *cycle)
     cycle->lap_count = 0;
     cycle->foreseen_laps = 0;
     cycle->marks[0] = marks_now(cycle->tape);
+    cycle->tape->limit_count = 0;
 }
 
 struct tape_cycle tape_cycle_open(struct tape *tape, int64_t period)
@@ -199,6 +209,7 @@ static int64_t lap_end(struct tape_cycle *cycle, int64_t left)
     int64_t laps = left / cycle->lap - 1; /* one is built behind them */
     const struct cycle_bound *bound = bound_find(cycle, cycle->turn);
     laps = bound != NULL && bound->laps < laps ? bound->laps : laps;
+    laps = laps_within_limits(tape, laps + 1) - 1;
     if (laps < 1 || !laps_repeat(cycle)) {
         return 0;
     }

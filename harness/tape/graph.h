@@ -114,12 +114,19 @@ struct snapshot_value {
     struct value form;
 };
 
-/* What a lap leaves alive of its own storages. */
+/* Something that an operation depends on has this size, and the operation does the same up to the most. */
+struct size_limit {
+    int64_t size, most;
+};
+
+/* What a lap leaves alive of its own storages, and the limits that its operations have noted. */
 struct snapshot {
     struct snapshot_value *values;
     int value_count, value_capacity;
     bool *alive; /* by storage of the lap */
     int alive_capacity;
+    struct size_limit *limits;
+    int limit_count, limit_capacity;
 };
 
 void snapshot_release(struct snapshot *snapshot);
@@ -182,8 +189,10 @@ struct tape {
     struct value **values; /* all structs that were ever made, if form.repeats */
     int value_count, value_capacity;
     struct snapshot before, now; /* of the last two laps */
-    int cycle_count;             /* opened so far */
-    int64_t size_step;           /* sizes are rounded up to whole multiples of as many elements; 0: none is */
+    struct size_limit *limits;   /* of the lap that runs */
+    int limit_count, limit_capacity;
+    int cycle_count;   /* opened so far */
+    int64_t size_step; /* sizes are rounded up to whole multiples of as many elements; 0: none is */
 };
 
 /* -- memory (storage.c) */
@@ -223,6 +232,9 @@ void event_append(struct tape *tape, enum event_kind kind, int index);
 /* A size that follows a length is rounded up to a whole multiple of so many elements: turns of a cycle differ
  * (cycle.c). */
 void size_step_note(struct tape *tape, int64_t step);
+/* What is recorded now would not be the same if this size were beyond `most`: no turn is passed over that would take it
+ * there. */
+void size_limit_note(struct tape *tape, int64_t size, int64_t most);
 /* Appends opcode over count values: the first input_count are read. attributes may be NULL. */
 void tape_run(struct tape *tape, enum opcode opcode, const struct operation_attributes *attributes, int input_count,
               int count, struct value *const *values);

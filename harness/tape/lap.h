@@ -16,8 +16,11 @@ bool lap_is_alike(const struct tape *tape, const struct tape_marks *first, const
  * larger than that of the second as that is than that of the first. */
 bool lap_grows_evenly(const struct tape *tape, const struct tape_marks *marks, int64_t laps);
 
-/* tape->now: what is alive of the storages since mark, and of values the form. */
+/* tape->now: what is alive of the storages since mark, of values the form, and the limits of the lap. */
 void snapshot_take(struct tape *tape, const struct tape_marks *mark);
+
+/* As many of the laps to come as stay within the limits of tape->now, if sizes go on as from tape->before. */
+int64_t laps_within_limits(const struct tape *tape, int64_t laps);
 
 /* Whether tape->before (of the lap that began at first) and tape->now (of that at second) have the same alive, and
  * values that differ in sizes, strides and offsets alone; nothing of the lap before is alive. Values are then in the

@@ -115,9 +115,37 @@ static int snapshot_order(const void *left, const void *right)
     return order;
 }
 
+/* The list of the lap goes into the snapshot, whose old one is filled next. */
+static void limits_take(struct tape *tape, struct snapshot *now)
+{
+    struct size_limit *spare = now->limits;
+    int capacity = now->limit_capacity;
+    now->limits = tape->limits;
+    now->limit_count = tape->limit_count;
+    now->limit_capacity = tape->limit_capacity;
+    tape->limits = spare;
+    tape->limit_count = 0;
+    tape->limit_capacity = capacity;
+}
+
+int64_t laps_within_limits(const struct tape *tape, int64_t laps)
+{
+    const struct snapshot *before = &tape->before, *now = &tape->now;
+    int64_t most = before->limit_count == now->limit_count ? laps : 0;
+    for (int i = 0; i < now->limit_count && most > 0; i++) {
+        int64_t growth = now->limits[i].size - before->limits[i].size, room = now->limits[i].most - now->limits[i].size;
+        if (growth != 0) {
+            int64_t turns = growth > 0 ? room / growth : 0;
+            most = turns < most ? turns : most;
+        }
+    }
+    return most;
+}
+
 void snapshot_take(struct tape *tape, const struct tape_marks *mark)
 {
     struct snapshot *now = &tape->now;
+    limits_take(tape, now);
     int count = tape->storage_count - mark->storage;
     now->value_count = 0;
     while (now->alive_capacity < count) {

@@ -1,6 +1,7 @@
 /* Scaled dot product attention: what each backend keeps and takes. One kernel of ours computes all of them but math,
  * which op_attention_math.c composes; the eager form is made of products and a softmax by the model itself. */
 #include "harness/base/size.h"
+#include "harness/tape/flash_splits.h"
 #include "harness/tape/graph.h"
 
 enum { SAVED_QUERY, SAVED_KEY, SAVED_VALUE, SAVED_OUT, SAVED_LSE, SAVED_MASK, SAVED_STATE, SAVED_STATE_SECOND };
@@ -260,6 +261,26 @@ static struct value *lse_take(struct tape *tape, enum attention_backend backend,
     return value_new(tape, DTYPE_FLOAT32, &rows, "ATTENTION log-sum-exp");
 }
 
+/* What the blocks that share a row's columns write, for a second kernel: both NULL if a block reads them all. */
+static void splits_take(struct tape *tape, enum attention_backend backend, struct value *const *inputs, bool dropped,
+                        struct value *scratch[2])
+{
+    const struct shape *q = &inputs[0]->shape, *k = &inputs[1]->shape;
+    if (backend != ATTENTION_BACKEND_FLASH || dropped || tape->torch.flash_undivided) {
+        return;
+    }
+    struct flash_call call = {q->size[0], q->size[1], k->size[1], q->size[2], k->size[2], q->size[3]};
+    struct flash_splits splits =
+        flash_splits_of(tape->target->multiprocessor_count, tape->torch.flash_counts_once, &call);
+    size_limit_note(tape, k->size[2], splits.columns_alike);
+    if (splits.parts > 1) {
+        struct shape parts = {.rank = 5, .size = {splits.parts, q->size[0], splits.heads, splits.rows, splits.width}};
+        struct shape sums = {.rank = 4, .size = {splits.parts, q->size[0], splits.heads, splits.rows}};
+        scratch[0] = scratch_new(tape, DTYPE_FLOAT32, &sums, "attention parts, log-sum-exp");
+        scratch[1] = scratch_new(tape, DTYPE_FLOAT32, &parts, "attention parts");
+    }
+}
+
 /* inputs: q, k, v and mask, or NULL. */
 static struct value *attention_fused(struct tape *tape, enum attention_backend backend, struct value **inputs,
                                      const struct attention_settings *settings)
@@ -274,10 +295,13 @@ static struct value *attention_fused(struct tape *tape, enum attention_backend b
     bool follows = settings->heads_first && !settings->native && backend != ATTENTION_BACKEND_EFFICIENT;
     struct value *result = (follows ? value_new : heads_new)(tape, inputs[0]->dtype, &made, "ATTENTION");
     struct value *lse = lse_take(tape, backend, inputs);
+    double dropout = tape->training ? settings->dropout : 0.0;
+    struct value *parts[2] = {NULL, NULL};
+    splits_take(tape, backend, inputs, dropout > 0.0, parts);
     if (backend == ATTENTION_BACKEND_FLASH) {
         state_take(tape, backend, state);
     }
-    struct operation_attributes attributes = {.f = {settings->scale, tape->training ? settings->dropout : 0.0},
+    struct operation_attributes attributes = {.f = {settings->scale, dropout},
                                               .i = {settings->causal ? 1 : 0, ++tape->seed}};
     int input_count = mask != NULL ? 4 : 3;
     struct value *values[6] = {inputs[0], inputs[1], inputs[2], mask};
@@ -289,6 +313,8 @@ static struct value *attention_fused(struct tape *tape, enum attention_backend b
                                   : NULL;
     tape_run(tape, OPCODE_ATTENTION, &attributes, input_count, input_count + 2, values);
     tape_drop(tape, workspace);
+    tape_drop(tape, parts[0]);
+    tape_drop(tape, parts[1]);
     struct node *node = node_new(tape, attention_backward, mask != NULL ? 4 : 3, inputs, result);
     if (node != NULL) {
         node->attributes = attributes;

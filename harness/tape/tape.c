@@ -76,6 +76,7 @@ void tape_release(struct tape *tape)
     free(tape->values);
     snapshot_release(&tape->before);
     snapshot_release(&tape->now);
+    free(tape->limits);
     free(tape->frame);
     free(tape->casts);
     free(tape->searched);

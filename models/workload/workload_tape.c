@@ -356,6 +356,8 @@ enum status_code build_open(struct build *build, struct tape *tape, struct statu
     tape_torch(tape, (struct torch_habits){
                          .linear_workspace_passes = release_has(workload, model_type, RELEASE_LINEAR_WORKSPACE_PASSING),
                          .cudnn_attention_last = release_has(workload, model_type, RELEASE_CUDNN_ATTENTION_LAST),
+                         .flash_counts_once = release_has(workload, model_type, RELEASE_FLASH_COUNTS_ONCE),
+                         .flash_undivided = release_has(workload, model_type, RELEASE_FLASH_UNDIVIDED),
                          .embedding_parts_summed = release_has(workload, model_type, RELEASE_EMBEDDING_PARTS_SUMMED),
                          .mean_keeps_input = release_has(workload, model_type, RELEASE_MEAN_KEEPS_INPUT)});
     tape_bitsandbytes(tape, bitsandbytes_habits_of(workload, model_type));
