@@ -262,6 +262,7 @@ static bool releases_differ(const char *model, const char *before, const char *a
         {NULL, MODE_INFER, "precision=int4 quantize=gptq", NULL},
         {NULL, MODE_INFER, "precision=int4 quantize=awq seq=600", NULL},
         {NULL, MODE_INFER, "", NULL},
+        {NULL, MODE_INFER, "precision=bfloat16 batch=1 seq=1024", NULL},
     };
     struct config config;
     bool differ = false;
