@@ -3,6 +3,7 @@
 
 #include "harness/device/cuda/columns_traffic.h"
 #include "harness/kernels/plan_attention.h"
+#include "harness/kernels/plan_batchnorm.h"
 #include "harness/kernels/plan_columns.h"
 #include "harness/kernels/plan_copy.h"
 #include "harness/kernels/plan_grouped.h"
@@ -119,6 +120,14 @@ const struct model_case model_cases[] = {
      OPCODE_GROUPED_CONVOLUTION_BACKWARD_WEIGHT,
      B16,
      {32, 128, 56, 128, 3, 32}},
+    {"BATCHNORM, 32 x 64 x 112 x 112", OPCODE_BATCHNORM, F32, {32, 64, 112}},
+    {"BATCHNORM_BACKWARD, 32 x 64 x 112 x 112", OPCODE_BATCHNORM_BACKWARD, F32, {32, 64, 112}},
+    {"BATCHNORM, 32 x 256 x 56 x 56", OPCODE_BATCHNORM, F32, {32, 256, 56}},
+    {"BATCHNORM_BACKWARD, 32 x 256 x 56 x 56", OPCODE_BATCHNORM_BACKWARD, F32, {32, 256, 56}},
+    {"BATCHNORM, 32 x 512 x 28 x 28", OPCODE_BATCHNORM, F32, {32, 512, 28}},
+    {"BATCHNORM_BACKWARD, 32 x 512 x 28 x 28", OPCODE_BATCHNORM_BACKWARD, F32, {32, 512, 28}},
+    {"BATCHNORM, 32 x 1024 x 14 x 14", OPCODE_BATCHNORM, F32, {32, 1024, 14}},
+    {"BATCHNORM_BACKWARD, 32 x 1024 x 14 x 14", OPCODE_BATCHNORM_BACKWARD, F32, {32, 1024, 14}},
 };
 
 const int model_case_count = sizeof model_cases / sizeof model_cases[0];
@@ -225,6 +234,18 @@ static bool is_grouped_convolution(enum opcode opcode)
            opcode == OPCODE_GROUPED_CONVOLUTION_BACKWARD_WEIGHT;
 }
 
+static void batchnorm_call(const struct model_case *model, struct operation_call *call)
+{
+    const int64_t *s = model->size;
+    struct tensor image = dense(model->dtype, 4, s[0], s[1], s[2], s[2]), channels = dense(F32, 1, s[1], 0, 0, 0);
+    bool backward = model->opcode == OPCODE_BATCHNORM_BACKWARD;
+    for (int t = 0; t < 8; t++) {
+        call_add(call, t == 0 || t == 5 || (t == 1 && backward) ? image : channels);
+    }
+    call->input_count = 5;
+    call->attributes.i[0] = 1;
+}
+
 /* Rows by columns, and what becomes of them. */
 static void rows_call(const struct model_case *model, struct operation_call *call)
 {
@@ -285,6 +306,8 @@ void model_call(const struct model_case *model, struct operation_call *call)
         attention_call(model, call);
     } else if (opcode_product(model->opcode) == PRODUCT_CONVOLUTION) {
         convolution_call(model, call);
+    } else if (model->opcode == OPCODE_BATCHNORM || model->opcode == OPCODE_BATCHNORM_BACKWARD) {
+        batchnorm_call(model, call);
     } else if (is_grouped_convolution(model->opcode)) {
         grouped_convolution_call(model, call);
     } else if (model->opcode == OPCODE_GROUPED_MATMUL || model->opcode == OPCODE_SORT_IDS) {
@@ -346,6 +369,10 @@ bool model_call_traffic(const struct operation_call *call, const struct model_de
         return true;
     case OPCODE_SORT_IDS:
         sort_ids_traffic(call, traffic);
+        return true;
+    case OPCODE_BATCHNORM:
+    case OPCODE_BATCHNORM_BACKWARD:
+        batchnorm_traffic(call, traffic);
         return true;
     case OPCODE_GROUPED_CONVOLUTION:
     case OPCODE_GROUPED_CONVOLUTION_BACKWARD_INPUT:

@@ -67,6 +67,14 @@ static const struct held helds[] = {
     {"GROUPED_CONVOLUTION, 32 x 128 x 56 x 56, 32 groups of 3 x 3", B16, 1.03, 132},
     {"GROUPED_CONVOLUTION_BACKWARD_INPUT, 32 x 128 x 56 x 56, 32 groups of 3 x 3", B16, 1.03, 132},
     {"GROUPED_CONVOLUTION_BACKWARD_WEIGHT, 32 x 128 x 56 x 56, 32 groups of 3 x 3", B16, 2.52, 128},
+    {"BATCHNORM, 32 x 64 x 112 x 112", F32, 1.50, 132},
+    {"BATCHNORM_BACKWARD, 32 x 64 x 112 x 112", F32, 1.67, 132},
+    {"BATCHNORM, 32 x 256 x 56 x 56", F32, 1.50, 132},
+    {"BATCHNORM_BACKWARD, 32 x 256 x 56 x 56", F32, 1.67, 132},
+    {"BATCHNORM, 32 x 512 x 28 x 28", F32, 1.00, 132},
+    {"BATCHNORM_BACKWARD, 32 x 512 x 28 x 28", F32, 1.67, 132},
+    {"BATCHNORM, 32 x 1024 x 14 x 14", F32, 1.00, 132},
+    {"BATCHNORM_BACKWARD, 32 x 1024 x 14 x 14", F32, 1.00, 132},
 };
 
 static const struct held *held_of(const struct model_case *model)

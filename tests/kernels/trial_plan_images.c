@@ -12,6 +12,16 @@ static const int64_t image_shapes[][4] = {
 
 enum { IMAGE_SHAPE_COUNT = sizeof image_shapes / sizeof image_shapes[0] };
 
+/* And, of channels that no block keeps in registers: some images, and one alone. */
+static const int64_t large_shapes[][4] = {{3, 2, 104, 96}, {1, 2, 171, 169}};
+
+enum { BATCHNORM_SHAPE_COUNT = IMAGE_SHAPE_COUNT + sizeof large_shapes / sizeof large_shapes[0] };
+
+static const int64_t *batchnorm_shape(int variant)
+{
+    return variant < IMAGE_SHAPE_COUNT ? image_shapes[variant] : large_shapes[variant - IMAGE_SHAPE_COUNT];
+}
+
 /* The inputs: images, scale and shift, running mean and variance; and the output. */
 static void batchnorm_open(struct trial *trial, int variant, const int64_t *size)
 {
@@ -29,22 +39,22 @@ static void batchnorm_open(struct trial *trial, int variant, const int64_t *size
 
 bool plan_batchnorm_inference(struct trial *trial, int variant)
 {
-    if (variant >= IMAGE_SHAPE_COUNT) {
+    if (variant >= BATCHNORM_SHAPE_COUNT) {
         return false;
     }
-    batchnorm_open(trial, variant, image_shapes[variant]);
+    batchnorm_open(trial, variant, batchnorm_shape(variant));
     return true;
 }
 
 bool plan_batchnorm(struct trial *trial, int variant)
 {
-    if (variant >= 2 * IMAGE_SHAPE_COUNT) {
+    if (variant >= 2 * BATCHNORM_SHAPE_COUNT) {
         return false;
     }
-    const int64_t *size = image_shapes[variant % IMAGE_SHAPE_COUNT];
+    const int64_t *size = batchnorm_shape(variant % BATCHNORM_SHAPE_COUNT);
     batchnorm_open(trial, variant, size);
     trial->call.attributes.f[1] = 0.1;
-    trial->call.attributes.i[0] = variant < IMAGE_SHAPE_COUNT;
+    trial->call.attributes.i[0] = variant < BATCHNORM_SHAPE_COUNT;
     trial->updated[3] = trial->updated[4] = true;
     trial_output(trial, DTYPE_FLOAT32, LAYOUT_DENSE, 1, &size[1]);
     trial_output(trial, DTYPE_FLOAT32, LAYOUT_DENSE, 1, &size[1]);
@@ -53,10 +63,10 @@ bool plan_batchnorm(struct trial *trial, int variant)
 
 bool plan_batchnorm_backward(struct trial *trial, int variant)
 {
-    if (variant >= IMAGE_SHAPE_COUNT) {
+    if (variant >= BATCHNORM_SHAPE_COUNT) {
         return false;
     }
-    const int64_t *size = image_shapes[variant];
+    const int64_t *size = batchnorm_shape(variant);
     trial->tolerance = 1e-4;
     trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 4, size, -1.0, 2.0);
     trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 4, size, -2.0, 2.0);
