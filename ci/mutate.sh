@@ -51,8 +51,8 @@ copy=$work/copy
 verdicts=$root/tests/mutants/verdicts.tsv
 plugins=build/tests/cuda_emulation
 judge=build/tests/mutants/judge
-few=200       # trials that are asked first
-each_file=100 # numbers
+few=400       # trials that are asked first
+each_file=100 # numbers; tests/mutants/mutant.h has room for 160 files
 touch "$verdicts"
 
 sources() {
@@ -64,12 +64,16 @@ file_sum() {
     cksum <"$1" | cut -d ' ' -f 1
 }
 
+# Numbers of a file stay when there are others: what was compiled of it is right as it is.
+first_of() {
+    grep -q -F -x "$1" "$work/numbered" 2>/dev/null || echo "$1" >>"$work/numbered"
+    echo $(($(grep -n -F -x "$1" "$work/numbered" | cut -d : -f 1) * each_file))
+}
+
 # KIND FILE LINE WHICH TEXT NUMBER SUM; bound checks, which are many, last.
 list() {
-    first=0
     for source in $(sources); do
-        awk -v first="$first" -f ci/mutants.awk "$source" | sed "s/\$/$tab$(file_sum "$source")/"
-        first=$((first + each_file))
+        awk -v first="$(first_of "$source")" -f ci/mutants.awk "$source" | sed "s/\$/$tab$(file_sum "$source")/"
     done | grep -E "$only" >"$work/all.tsv"
     for kind in device fallback barrier fence wait bound; do
         awk -F "$tab" -v kind="$kind" '$1 == kind' "$work/all.tsv"
@@ -92,16 +96,14 @@ programs() {
 
 # The sources with a choice at each place.
 choices_write() {
-    first=0
     for source in $(sources); do
         {
             # Everybody else's C is as it was.
             case $source in *.c) echo '#define MUTANTS_CHOSEN' ;; esac
             echo '#include "tests/mutants/mutant.h"'
             echo "#line 1 \"$source\""
-            awk -v first="$first" -v choices=1 -f ci/mutants.awk "$source"
+            awk -v first="$(first_of "$source")" -v choices=1 -f ci/mutants.awk "$source"
         } >"$1/$source"
-        first=$((first + each_file))
     done
     cp tests/mutants/mutant.cpp "$1/tests/cuda_emulation/emulated/mutant.cpp"
 }
@@ -141,11 +143,13 @@ reached_make() {
     done
 }
 
-# The trials that reach the mutant $1, the quickest first.
+# The trials that reach the mutant $1: of each variant of each operation one, the quickest first, then another.
 places_of() {
     cat "$work"/reached/* | awk -v number="$1" '{
         for (k = 6; k <= NF; k++) if ($k == number) print $1, $2, $3, $4, $5
-    }' | LC_ALL=C sort -s -n -k 5,5
+    }' | LC_ALL=C sort -s -n -k 5,5 |
+        awk '{ turn = variants[$1, $4]++; print turn, operations[$1, turn]++, $0 }' |
+        LC_ALL=C sort -s -n -k 1,1 -k 2,2 | cut -d ' ' -f 3-
 }
 
 # Exit status of the judge of the plug-in $1 as mutant $2, $3 seconds; standard input: trials.

@@ -154,9 +154,9 @@ struct attention_shape {
 
 /* One element; odd sizes; several tiles; grouped heads; decoding; S > T under a causal mask leaves rows without any; no
  * rows but an lse to pad; so many groups that a thread of the host takes whole ones; wide heads; values narrower and
- * wider than keys; heads of which 64 KiB take two lines at a time. Then, forward only, decoding with 1, 3, 4, 8 and 20
- * heads to a group, few columns and many, heads wider than any model's; and without lse, in each form of the
- * kernels. */
+ * wider than keys; heads of which 64 KiB take two lines at a time; whole blocks of rows without any. Then, forward only,
+ * decoding with 1, 3, 4, 8 and 20 heads to a group, few columns and many, heads wider than any model's; and without
+ * lse, in each form of the kernels. */
 static const struct attention_shape attention_shapes[] = {
     {1, 1, 1, 1, 1, 1, 0, false, false, false, 0.0, 0},        {2, 3, 3, 5, 7, 9, 0, false, false, false, 0.0, 0},
     {1, 2, 2, 70, 70, 16, 2, true, false, false, 0.0, 0},      {2, 4, 2, 33, 65, 64, 31, true, false, false, 0.1, 0},
@@ -171,6 +171,7 @@ static const struct attention_shape attention_shapes[] = {
     {2, 3, 3, 40, 50, 24, 0, true, false, false, 0, 12},       {1, 4, 2, 65, 66, 32, 0, false, true, false, 0.1, 48},
     {1, 2, 2, 33, 70, 192, 3, true, false, false, 0, 128},     {8, 2, 1, 33, 65, 20, 0, true, false, false, 0.1, 9},
     {1, 2, 1, 8, 12, 1100, 0, false, true, true, 0.0, 0},      {1, 2, 2, 12, 8, 700, 3, true, true, false, 0.1, 0},
+    {1, 2, 1, 300, 40, 16, 0, true, false, false, 0.0, 0},     {1, 2, 2, 290, 30, 40, 3, true, true, false, 0.1, 0},
     {1, 4, 4, 1, 1, 64, 31, true, false, false, 0.0, 0},       {2, 4, 1, 1, 33, 80, 0, false, true, true, 0.0, 0},
     {1, 8, 1, 1, 1021, 128, 0, true, true, false, 0.0, 0},     {3, 8, 1, 1, 161, 256, 7, false, true, false, 0.2, 0},
     {1, 2, 2, 1, 1300, 64, 0, true, false, false, 0.1, 0},     {1, 40, 2, 1, 75, 192, 0, true, false, false, 0.0, 0},

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-enum { MUTANTS_MAXIMUM = 8192 };
+enum { MUTANTS_MAXIMUM = 16384 };
 
 #if defined(__CUDACC__) || defined(MUTANTS_CHOSEN) || defined(__cplusplus)
 #ifdef __cplusplus
