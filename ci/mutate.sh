@@ -175,6 +175,8 @@ question() {
         ask "$1" "$number" "$3" <"$work/left.txt"
         status=$?
         [ "$status" -ne 0 ] || return 1
+        # A plug-in of other sources, say.
+        [ "$status" -ne 2 ] || { cat "$work/judge.log" >&2 && exit 99; }
         place=$(sed -n 's/^at //p' "$work/judge.log" | tail -n 1)
         if [ "$status" -eq 124 ] || [ -z "$place" ]; then
             untold="$untold $1"
@@ -222,7 +224,14 @@ known_judge() {
     case $known in
     '') return 1 ;;
     'test '*) test_question "${known#test }" ;;
-    *) echo "${known#* }" >"$work/known.txt" && question "${known%% *}" "$work/known.txt" 300 ;;
+    *)
+        # Where there is such a trial yet.
+        place=${known#* }
+        operation=${place%% *}
+        grep -q "^${place% *} " "$work/reached/$operation" 2>/dev/null || return 1
+        echo "$place" >"$work/known.txt"
+        question "${known%% *}" "$work/known.txt" 300
+        ;;
     esac
 }
 

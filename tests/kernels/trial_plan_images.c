@@ -154,9 +154,9 @@ struct attention_shape {
 
 /* One element; odd sizes; several tiles; grouped heads; decoding; S > T under a causal mask leaves rows without any; no
  * rows but an lse to pad; so many groups that a thread of the host takes whole ones; wide heads; values narrower and
- * wider than keys; heads of which 64 KiB take two lines at a time; whole blocks of rows without any. Then, forward only,
- * decoding with 1, 3, 4, 8 and 20 heads to a group, few columns and many, heads wider than any model's; and without
- * lse, in each form of the kernels. */
+ * wider than keys; heads of which 64 KiB take two lines at a time; whole blocks of rows without any. Then, forward
+ * only, decoding with 1, 3, 4, 8 and 20 heads to a group, few columns and many, heads wider than any model's; and
+ * without lse, in each form of the kernels. */
 static const struct attention_shape attention_shapes[] = {
     {1, 1, 1, 1, 1, 1, 0, false, false, false, 0.0, 0},        {2, 3, 3, 5, 7, 9, 0, false, false, false, 0.0, 0},
     {1, 2, 2, 70, 70, 16, 2, true, false, false, 0.0, 0},      {2, 4, 2, 33, 65, 64, 31, true, false, false, 0.1, 0},
