@@ -72,23 +72,24 @@ template <enum dtype dtype, int unit>
 BODY void forward_kept(const struct batchnorm_launch &launch, struct team team, const struct channel_part &part)
 {
     const struct tensor *t = launch.call.tensors;
-    struct group<unit> kept[CHANNEL_GROUPS];
+    constexpr int groups = unit == 1 ? 2 : CHANNEL_GROUPS; /* groups_kept */
+    struct group<unit> kept[groups];
     struct moments lane = {0.0f, 0.0f, 0.0f};
     int64_t places[GROUP_ELEMENTS / unit], step = (int64_t)team.lanes * (GROUP_ELEMENTS / unit);
 #pragma unroll
-    for (int k = 0; k < CHANNEL_GROUPS; k++) {
+    for (int k = 0; k < groups; k++) {
         kept[k] = group_place<unit>(launch.plan, team, part, team.lane + k * step, places);
         kept[k] = places_get_present<dtype, unit>(&t[0], places, kept[k]);
     }
 #pragma unroll
-    for (int k = 0; k < CHANNEL_GROUPS; k++) {
+    for (int k = 0; k < groups; k++) {
         lane = moments_join(lane, kept[k]);
     }
     struct moments batch = team_moments(team, lane, channel_count(launch.plan));
     struct channel_moments moments = statistics_write(launch, team, part.channel, batch);
     struct channel_scale scale = channel_scale_of(launch, part.channel, moments.mean, moments.reciprocal_deviation);
 #pragma unroll
-    for (int k = 0; k < CHANNEL_GROUPS; k++) {
+    for (int k = 0; k < groups; k++) {
         struct group<unit> y = group_place<unit>(launch.plan, team, part, team.lane + k * step, places);
         group_rescale(kept[k], &y, scale.mean, scale.scale, scale.shift);
         places_set<dtype, unit>(&t[5], places, y);

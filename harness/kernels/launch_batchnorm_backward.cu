@@ -72,17 +72,18 @@ BODY void backward_kept(const struct batchnorm_launch &launch, struct team team,
 {
     const struct tensor *t = launch.call.tensors;
     struct channel_figures figures = channel_figures_of(launch, part.channel);
-    struct group<unit> grad[CHANNEL_PAIRS], a[CHANNEL_PAIRS];
+    constexpr int groups = unit == 1 ? 1 : CHANNEL_PAIRS; /* groups_kept */
+    struct group<unit> grad[groups], a[groups];
     struct gradient_sums sums = {0.0f, 0.0f};
     int64_t places[GROUP_ELEMENTS / unit], step = (int64_t)team.lanes * (GROUP_ELEMENTS / unit);
 #pragma unroll
-    for (int k = 0; k < CHANNEL_PAIRS; k++) {
+    for (int k = 0; k < groups; k++) {
         struct group<unit> held = group_place<unit>(launch.plan, team, part, team.lane + k * step, places);
         grad[k] = places_get_present<dtype, unit>(&t[0], places, held);
         a[k] = places_get_present<dtype, unit>(&t[1], places, held);
     }
 #pragma unroll
-    for (int k = 0; k < CHANNEL_PAIRS; k++) {
+    for (int k = 0; k < groups; k++) {
         sums = gradient_sums_join(sums, grad[k], a[k], figures.mean, figures.reciprocal);
     }
     sums = team_gradient_sums(team, sums);
@@ -90,7 +91,7 @@ BODY void backward_kept(const struct batchnorm_launch &launch, struct team team,
     float count = channel_count(launch.plan);
     struct gradient_sums means = {sums.grad / count, sums.product / count};
 #pragma unroll
-    for (int k = 0; k < CHANNEL_PAIRS; k++) {
+    for (int k = 0; k < groups; k++) {
         struct group<unit> y = group_place<unit>(launch.plan, team, part, team.lane + k * step, places);
         group_channel_gradient(grad[k], a[k], &y, figures.mean, figures.reciprocal, figures.weight, means);
         places_set<dtype, unit>(&t[5], places, y);

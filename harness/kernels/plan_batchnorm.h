@@ -30,6 +30,12 @@ struct batchnorm_plan {
     bool alike; /* the large tensors are of one dtype */
 };
 
+/* Groups that a lane keeps. Each place costs registers too, and packets of one element have eight in a group. */
+static inline int groups_kept(int unit, bool backward)
+{
+    return backward ? (unit == 1 ? 1 : CHANNEL_PAIRS) : (unit == 1 ? 2 : CHANNEL_GROUPS);
+}
+
 /* Whether the elements of the batch are summed up, or only scaled. */
 static inline bool batchnorm_sums(const struct operation_call *call)
 {
@@ -41,9 +47,10 @@ static inline struct batchnorm_plan batchnorm_plan_of(const struct operation_cal
 {
     struct batchnorm_plan plan = {.planes = planes_of(&call->tensors[0]), .parts = 1};
     int64_t channels = plan.planes.channels, elements = plan.planes.images * plan.planes.plane, images = 1;
-    int kept = call->opcode == OPCODE_BATCHNORM_BACKWARD ? CHANNEL_PAIRS : CHANNEL_GROUPS;
+    bool backward = call->opcode == OPCODE_BATCHNORM_BACKWARD;
+    int kept = groups_kept(unit, backward);
     const struct tensor *t = call->tensors;
-    plan.alike = t[0].dtype == t[5].dtype && (kept == CHANNEL_GROUPS || t[0].dtype == t[1].dtype);
+    plan.alike = t[0].dtype == t[5].dtype && (!backward || t[0].dtype == t[1].dtype);
     bool sums = batchnorm_sums(call);
     bool fits = plan.alike && elements > 0 && elements <= CHANNEL_LANES_MAXIMUM * GROUP_ELEMENTS * kept;
     bool cuts = channels < CHANNEL_BLOCKS_FEW && channels > 0 && plan.planes.images > 1 &&
@@ -61,9 +68,9 @@ static inline struct batchnorm_plan batchnorm_plan_of(const struct operation_cal
     plan.blocks = grid_blocks(channels * plan.parts, 1);
     plan.lanes = row_lanes(plan.part_packets);
     if (plan.form == CHANNEL_KEPT) {
-        plan.lanes = elements <= 128 * 2 * GROUP_ELEMENTS   ? 128
-                     : elements <= 256 * 3 * GROUP_ELEMENTS ? 256
-                                                            : CHANNEL_LANES_MAXIMUM;
+        plan.lanes = elements <= 128 * GROUP_ELEMENTS * (kept < 2 ? kept : 2)   ? 128
+                     : elements <= 256 * GROUP_ELEMENTS * (kept < 3 ? kept : 3) ? 256
+                                                                                : CHANNEL_LANES_MAXIMUM;
     }
     return plan;
 }
