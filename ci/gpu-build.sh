@@ -26,19 +26,24 @@ library_folder_add() {
 }
 
 # A machine with a torch need not have a toolkit: the libraries of torch serve if the loader and the plug-in find none.
+# cuDNN brings a cublasLt, which must be that of the plug-in's CUDA.
 libraries_of_torch_add() {
-    library_of_torch_add "$(grep -aom 1 'libcublas\.so\.[0-9]*' "$build/libassay_cuda.so" 2>/dev/null | head -n 1)"
-    library_of_torch_add libcudnn.so.9
+    cublas=$(grep -aom 1 'libcublas\.so\.[0-9]*' "$build/libassay_cuda.so" 2>/dev/null | head -n 1)
+    [ -n "$cublas" ] || return 0
+    library_of_torch_add "$cublas"
+    library_of_torch_add libcudnn_graph.so.9 "/nvidia_cudnn_cu${cublas##*.}-*"
 }
 
-# $1: the name of its file; empty: none is wanted.
+# $1: the name of its file. $2: what must be there for it, beside nvidia/.
 library_of_torch_add() {
-    if [ -z "$1" ] || [ -e "${CUDA_HOME:-/usr/local/cuda}/lib64/$1" ] ||
+    if [ -e "${CUDA_HOME:-/usr/local/cuda}/lib64/$1" ] ||
         { ldconfig -p 2>/dev/null || /sbin/ldconfig -p 2>/dev/null; } | grep -qF "$1 "; then
         return
     fi
     path=$(ci/within.sh --print 20 "$python" -c 'import glob, sys, sysconfig
-print(*glob.glob(sysconfig.get_path("purelib") + "/nvidia/*/lib/" + sys.argv[1])[:1])' "$1" 2>/dev/null)
+base = sysconfig.get_path("purelib")
+found = glob.glob(base + "/nvidia/*/lib/" + sys.argv[1])
+print(*found[:1] if glob.glob(base + sys.argv[2]) else [])' "$1" "${2:-}" 2>/dev/null)
     [ -z "$path" ] || library_folder_add "${path%/*}"
 }
 

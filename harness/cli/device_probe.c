@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -69,17 +70,22 @@ static bool answer_read(int file, struct device_probe *probe)
     return true;
 }
 
-static void child_run(const char *spec, const char *lock_folder, int file)
+static void child_run(const char *spec, const char *lock_folder, bool of_cudnn, int file)
 {
     struct device_probe probe = {.end = PROBE_ANSWERED};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(STDERR_FILENO, STDOUT_FILENO); /* results are not for libraries to write into */
-    device_ask(spec, lock_folder, &probe);
+    if (of_cudnn) {
+        device_identify(spec, &probe.identity, &probe.identified);
+    } else {
+        setenv("ASSAY_CUDNN", "no", 1);
+        device_ask(spec, lock_folder, &probe);
+    }
     int cause = bytes_write(file, (const char *)&probe, sizeof probe);
     _exit(cause == 0 ? 0 : 1);
 }
 
-void device_probe(const char *spec, const char *lock_folder, struct device_probe *probe)
+static void child_ask(const char *spec, const char *lock_folder, bool of_cudnn, struct device_probe *probe)
 {
     int ends[2];
     *probe = (struct device_probe){.end = PROBE_CRASHED};
@@ -89,7 +95,7 @@ void device_probe(const char *spec, const char *lock_folder, struct device_probe
     pid_t child = fork();
     if (child == 0) {
         close(ends[0]);
-        child_run(spec, lock_folder, ends[1]);
+        child_run(spec, lock_folder, of_cudnn, ends[1]);
     }
     close(ends[1]);
     if (child > 0 && !answer_read(ends[0], probe)) {
@@ -102,4 +108,14 @@ void device_probe(const char *spec, const char *lock_folder, struct device_probe
     for (int tries = 0; child > 0 && waitpid(child, NULL, WNOHANG) == 0 && tries < 100; tries++) {
         usleep(10000);
     }
+}
+
+void device_probe(const char *spec, const char *lock_folder, struct device_probe *probe)
+{
+    child_ask(spec, lock_folder, false, probe);
+}
+
+void device_probe_cudnn(const char *spec, struct device_probe *probe)
+{
+    child_ask(spec, NULL, true, probe);
 }

@@ -24,7 +24,11 @@ struct device_probe {
     struct device_properties properties;
 };
 
-/* Of a GPU, its lock is held while it is open (run/device_lock.h). lock_folder: NULL: the usual one. */
+/* Of a GPU, its lock is held while it is open (run/device_lock.h), and cuDNN is not asked. lock_folder: NULL: the usual
+ * one. */
 void device_probe(const char *spec, const char *lock_folder, struct device_probe *probe);
+
+/* The device identified with its cuDNN, in a child of its own: a cuDNN that is not whole may end the process. */
+void device_probe_cudnn(const char *spec, struct device_probe *probe);
 
 #endif

@@ -242,7 +242,28 @@ static void smi_look(struct doctor *doctor, const struct surroundings *around)
                                       : "install what belongs to the driver (Ubuntu: nvidia-utils)");
 }
 
-static void libraries_look(struct doctor *doctor, const struct device_identity *identity)
+static void cudnn_look(struct doctor *doctor, const char *name)
+{
+    struct device_probe probe;
+    device_probe_cudnn(name, &probe);
+    const char *library = probe.identity.convolution_library;
+    if (probe.end == PROBE_CRASHED) {
+        finding_add(doctor, AREA_GPU, FINDING_MISSING, "cuDNN",
+                    "asking cuDNN ended the process, as it would end a run");
+        remedy_set(doctor,
+                   "export ASSAY_CUDNN=no; or install it anew: pip install nvidia-cudnn-cu13 (cu12 for CUDA 12)");
+    } else if (library[0] != '\0') {
+        finding_add(doctor, AREA_GPU, FINDING_OK, "cuDNN", "%s", library);
+    } else {
+        finding_add(doctor, AREA_GPU, FINDING_NOTE, "cuDNN",
+                    "left out, not found as libcudnn_graph.so.9, or without the libcublasLt of its CUDA: convolutions "
+                    "are computed without it, and load less");
+        remedy_set(doctor, "unset ASSAY_CUDNN; or pip install nvidia-cudnn-cu13 (cu12 for CUDA 12), and "
+                           "LD_LIBRARY_PATH=.../nvidia/cudnn/lib");
+    }
+}
+
+static void libraries_look(struct doctor *doctor, const char *name, const struct device_identity *identity)
 {
     if (identity->libraries[0] != '\0') {
         finding_add(doctor, AREA_GPU, FINDING_OK, "cuBLAS", "%s", identity->libraries);
@@ -251,14 +272,7 @@ static void libraries_look(struct doctor *doctor, const struct device_identity *
         remedy_set(doctor, "export CUDA_HOME=FOLDER of the toolkit; or pip install nvidia-cublas, and "
                            "LD_LIBRARY_PATH=.../nvidia/cublas/lib");
     }
-    if (identity->convolution_library[0] != '\0') {
-        finding_add(doctor, AREA_GPU, FINDING_OK, "cuDNN", "%s", identity->convolution_library);
-    } else {
-        finding_add(doctor, AREA_GPU, FINDING_NOTE, "cuDNN",
-                    "left out, or not found as libcudnn.so.9: convolutions are computed without it, and load less");
-        remedy_set(doctor, "unset ASSAY_CUDNN; or pip install nvidia-cudnn-cu13 (cu12 for CUDA 12), and "
-                           "LD_LIBRARY_PATH=.../nvidia/cudnn/lib");
-    }
+    cudnn_look(doctor, name);
     if (identity->free_valid) {
         finding_add(doctor, AREA_GPU, FINDING_OK, "NVML", "tells the memory of the GPU");
     } else {
@@ -332,7 +346,7 @@ static void devices_look(struct doctor *doctor, const char *device, const char *
             return;
         }
         if (i == 0) {
-            libraries_look(doctor, &probe.identity);
+            libraries_look(doctor, name, &probe.identity);
         }
     }
 }

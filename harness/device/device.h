@@ -100,14 +100,14 @@ struct device_convolution {
     int64_t images, channels, height, width, filters, kernel, stride, padding;
     int64_t given_bytes;                         /* the workspace of the calls */
     int64_t engine, workspace_bytes;             /* as the library numbers it; -1 and 0: none fits, own kernels do it */
-    int64_t first_engine, first_workspace_bytes; /* that the library names first; -1 and 0: it names none */
+    int64_t first_engine, first_workspace_bytes; /* the first that is ready; -1 and 0: none is */
     int64_t call_count;
 };
 
 /* How a device computed its convolutions so far. */
 struct device_convolutions {
     char library[32]; /* "cuDNN 9.19.0"; "": none, or none was asked yet */
-    char note[160];   /* why there is none; "": there is, or none was asked yet */
+    char note[256];   /* why there is none; "": there is, or none was asked yet */
     int64_t library_call_count, own_call_count;
     const struct device_convolution *forms; /* the last of them, where they are many; until the next call */
     int form_count;

@@ -69,13 +69,14 @@ static void without_a_gpu_it_runs_to_its_end(void **state)
     assert_int_equal(count_in(scene, "records.jsonl", "\"type\": \"run\""), 6);
 }
 
-/* Beside the program, and where a torch that came without a toolkit has its cuBLAS and its cuDNN. */
+/* Beside the program, and where a torch that came without a toolkit has its cuBLAS and, of that CUDA, its cuDNN. */
 static void carried_libraries_are_found(void **state)
 {
     const struct gpu_scene *scene = *state;
     script_write(gpu_scene_path(scene, "build"), "libassay_cuda.so", "libcublas.so.97");
     script_write(scene->folder, "python",
-                 "case \"$2\" in *nvidia*) echo \"/of torch/${3%%.*}/$3\" ;; *) exit 1 ;; esac");
+                 "case \"$3 $4\" in 'libcublas.so.97 ' | 'libcudnn_graph.so.9 /nvidia_cudnn_cu97-*') "
+                 "echo \"/of torch/${3%%.*}/$3\" ;; *) exit 1 ;; esac");
     script_write(scene->folder, "ldconfig", "exit 0");
     assert_int_equal(mkdir(gpu_scene_path(scene, "build/lib"), 0700), 0);
     assert_int_equal(mkdir(gpu_scene_path(scene, "build/cuda"), 0700), 0);
@@ -86,7 +87,7 @@ static void carried_libraries_are_found(void **state)
     struct command_result result = run(scene, OPTIONS("--slice", "tests"));
     unsetenv("CUDA_HOME");
     gpu_scene_expect(scene, &result, 0, "pass");
-    assert_int_equal(count_in(scene, "environment.txt", "build/lib:/of torch/libcublas:/of torch/libcudnn\n"), 1);
+    assert_int_equal(count_in(scene, "environment.txt", "build/lib:/of torch/libcublas:/of torch/libcudnn_graph\n"), 1);
     assert_int_equal(count_in(scene, "timing.tsv", "the CUDA plug-in is there, for sm_75 sm_90\n"), 1);
 }
 

@@ -1,5 +1,6 @@
 /* Convolutions through cuDNN (EMULATED_CUDNN): every shape of every pass, which engine is taken in which workspace,
- * what becomes of those that refuse, what a record tells of it. The real cuDNN has its test in tests/cuda_libraries. */
+ * what becomes of those that refuse. What a record tells of it is in test_emulated_cudnn_records.c; the real cuDNN has
+ * its test in tests/cuda_libraries. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,11 +12,9 @@
 
 #include "harness/device/device.h"
 #include "harness/kernels/convert.h"
-#include "tests/cuda_emulation/fault_plan.h"
 #include "tests/cuda_emulation/gpus_need.h"
 #include "tests/kernels/trial_plan.h"
 #include "tests/kernels/trial_site.h"
-#include "tests/run/run_scene.h"
 
 enum { SEED = 11, ELEMENTS_MOST = 400, IMAGES = 2, CHANNELS = 4, EDGE = 8, FILTERS = 4, KERNEL = 3 };
 
@@ -84,7 +83,7 @@ static bool variant_try(const struct trial_site *site, enum opcode opcode, int m
 /* Some are cuDNN's and some are not, whichever engines refuse; all are right. */
 static void every_shape_is_right(void **state)
 {
-    static const char *const words[] = {"9.19.0", "9.19.0,unsupported:2,fails:3", "8.9.7,bare", "9.8.0,unsupported:1"};
+    static const char *const words[] = {"9.19.0", "9.19.0,unsupported:2,fails:3", "9.1.0,bare", "9.8.0,unsupported:1"};
     (void)state;
     for (size_t w = 0; w < sizeof words / sizeof words[0]; w++) {
         struct trial_site site;
@@ -204,8 +203,9 @@ static void the_workspace_chooses_the_engine(void **state)
                 {"9.19.0", LAYOUT_BYTES - 512, 1, 0},
                 {"9.19.0", 0, 1, 0},
                 {"9.19.0", -1, 1, 0},
-                {"8.9.7,bare", LAYOUT_BYTES, 67, LAYOUT_BYTES},
-                {"8.9.7,bare", LAYOUT_BYTES - 512, -1, 0},
+                {"9.1.0,bare", LAYOUT_BYTES, 67, LAYOUT_BYTES},
+                {"9.1.0,bare", LAYOUT_BYTES - 512, -1, 0},
+                {"9.2.0,bare", LAYOUT_BYTES - 512, -1, 0},
                 {"9.19.0,unsupported:1", 65536, -1, 0}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -217,8 +217,9 @@ static void the_workspace_chooses_the_engine(void **state)
             struct device_convolution form = form_last(&bench);
             assert_int_equal(form.engine, rows[i].engine);
             assert_int_equal(form.workspace_bytes, rows[i].wanted_bytes);
-            assert_int_equal(form.first_engine, 67);
-            assert_int_equal(form.first_workspace_bytes, LAYOUT_BYTES);
+            bool ready = strstr(rows[i].cudnn, "unsupported:1") == NULL;
+            assert_int_equal(form.first_engine, ready ? 67 : -1);
+            assert_int_equal(form.first_workspace_bytes, ready ? LAYOUT_BYTES : 0);
             assert_int_equal(form.given_bytes, rows[i].workspace_bytes > 0 ? rows[i].workspace_bytes : 0);
             assert_int_equal(form.opcode, passes[p]);
             assert_int_equal(told.library_call_count, rows[i].engine >= 0 ? 1 : 0);
@@ -294,8 +295,29 @@ static void what_does_not_suit_is_our_own(void **state)
     told = told_by(bench.device);
     assert_int_equal(told.own_call_count, 1);
     assert_string_equal(told.library, "");
-    assert_non_null(strstr(told.note, "libcudnn.so.9"));
+    assert_non_null(strstr(told.note, "libcudnn_graph.so.9"));
     bench_close(&bench);
+}
+
+/* A release that is not 9, and one whose cublasLt is missing, which would end the process: refused before anything is
+ * asked, and the note says it whole. */
+static void what_would_end_the_process_is_refused(void **state)
+{
+    static struct bench bench;
+    static const struct {
+        const char *cudnn, *first, *last;
+    } rows[] = {{"8.9.7", "libcudnn_graph.so.9 is not", ".../nvidia/cudnn/lib"},
+                {"9.19.0,lone", "cuDNN 9.19.0 is for CUDA 12, and libcublasLt.so.12 is not", "of this plug-in's CUDA"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        bench_open(&bench, "cuda:1", rows[i].cudnn);
+        assert_int_equal(convolve(&bench, OPCODE_CONVOLUTION, 65536), STATUS_OK);
+        struct device_convolutions told = told_by(bench.device);
+        assert_string_equal(told.library, "");
+        assert_ptr_equal(strstr(told.note, rows[i].first), told.note);
+        assert_string_equal(told.note + strlen(told.note) - strlen(rows[i].last), rows[i].last);
+        bench_close(&bench);
+    }
 }
 
 static void who_leaves_it_out_has_our_own_kernels(void **state)
@@ -320,10 +342,9 @@ static void an_engine_that_fails_is_given_up(void **state)
     for (int i = 0; i < 3; i++) {
         assert_int_equal(convolve(&bench, OPCODE_CONVOLUTION, 65536), STATUS_OK);
     }
-    struct device_convolution form = form_last(&bench);
-    assert_int_equal(form.engine, -1);
-    assert_int_equal(form.first_engine, 67);
-    assert_int_equal(form.call_count, 3);
+    assert_int_equal(form_last(&bench).engine, -1);
+    assert_int_equal(form_last(&bench).first_engine, 67);
+    assert_int_equal(form_last(&bench).call_count, 3);
     assert_int_equal(told_by(bench.device).form_count, 1);
     assert_int_equal(told_by(bench.device).own_call_count, 3);
     assert_int_equal(setenv("EMULATED_CUDNN", "9.19.0", 1), 0);
@@ -366,107 +387,14 @@ static void many_forms_go_round(void **state)
     bench_close(&bench);
 }
 
-/* ---- what a record tells ---- */
-
-static const struct json *forms_of(const struct json *line)
-{
-    return json_get(json_get(line, "convolutions"), "forms");
-}
-
-/* Two steps of a small ResNet in bfloat16: every convolution is cuDNN's, in the workspace of the tape. */
-static void a_record_has_library_engine_and_workspace(void **state)
-{
-    struct scene *scene = *state;
-    assert_int_equal(setenv("EMULATED_CUDNN", "9.19.0", 1), 0);
-    cases_set(scene, "  - {model: tiny-resnet, mode: train, precision: bfloat16, batch: 2, for: sm_90}\n");
-    measure(scene, "cuda:1");
-    unsetenv("EMULATED_CUDNN");
-    const struct json *line = case_at(scene, 0), *told = json_get(line, "convolutions");
-    assert_string_equal(text_at(line, "status"), "ok");
-    assert_string_equal(text_at(told, "library"), "cuDNN 9.19.0");
-    assert_int_equal(json_kind(json_get(told, "note")), JSON_KIND_NULL);
-    assert_true(integer_at(told, "library_call_count") > 0);
-    assert_true(json_count(forms_of(line)) > 3);
-    int64_t calls = 0;
-    for (size_t i = 0; i < json_count(forms_of(line)); i++) {
-        const struct json *form = json_at(forms_of(line), i);
-        calls += integer_at(form, "call_count");
-        assert_string_equal(text_at(form, "dtype"), "bfloat16");
-        assert_int_equal(integer_at(form, "first_engine"), 67);
-        assert_true(integer_at(form, "workspace_bytes") <= (integer_at(form, "given_bytes") + 511) / 512 * 512);
-    }
-    assert_int_equal(calls, integer_at(told, "library_call_count") + integer_at(told, "own_call_count"));
-}
-
-/* The bytes that the allocator counts are the same with cuDNN and without; so is what computes in float32. */
-static void what_the_allocator_counts_does_not_hang_on_it(void **state)
-{
-    struct scene *scene = *state;
-    int64_t peaks[2];
-    for (int with = 0; with < 2; with++) {
-        assert_int_equal(with != 0 ? setenv("EMULATED_CUDNN", "9.19.0", 1) : unsetenv("EMULATED_CUDNN"), 0);
-        cases_set(scene, "  - {model: tiny-resnet, mode: train, precision: bfloat16, batch: 2, for: sm_90}\n"
-                         "  - {model: tiny-resnet, mode: infer, batch: 2, for: sm_90}\n");
-        measure(scene, "cuda:1");
-        peaks[with] = integer_at(case_at(scene, 0), "allocated_bytes_peak");
-        assert_int_equal(integer_at(json_get(case_at(scene, 0), "convolutions"), "library_call_count") > 0, with);
-        assert_int_equal(integer_at(json_get(case_at(scene, 1), "convolutions"), "library_call_count"), 0);
-    }
-    unsetenv("EMULATED_CUDNN");
-    assert_true(peaks[0] > 0);
-    assert_int_equal(peaks[0], peaks[1]);
-}
-
-/* cudnnCreate is refused: the case runs all the same, and says why without. */
-static void a_handle_that_is_refused_is_no_error(void **state)
-{
-    struct scene *scene = *state;
-    assert_int_equal(setenv("EMULATED_CUDNN", "9.19.0", 1), 0);
-    cases_set(scene, "  - {model: tiny-resnet, mode: infer, precision: bfloat16, for: sm_90}\n");
-    fault_plan(scene->folder, "cudnnCreate:1:1");
-    measure(scene, "cuda:1");
-    fault_unplan();
-    unsetenv("EMULATED_CUDNN");
-    const struct json *told = json_get(case_at(scene, 0), "convolutions");
-    assert_string_equal(text_at(case_at(scene, 0), "status"), "ok");
-    assert_int_equal(integer_at(told, "library_call_count"), 0);
-    assert_string_equal(text_at(told, "note"), "cudnnCreate: CUDNN_STATUS_NOT_INITIALIZED");
-}
-
-/* Its handle is a library's, as cuBLAS's is: 7,000,003 bytes of the emulated driver for each. */
-static void its_handle_is_counted_as_a_librarys(void **state)
-{
-    enum { HANDLE_BYTES = 7000003 };
-    struct scene *scene = *state;
-    int64_t library_bytes[2];
-    assert_int_equal(setenv("EMULATED_DRIVER", "handle:7000003", 1), 0);
-    for (int with = 0; with < 2; with++) {
-        assert_int_equal(with != 0 ? setenv("EMULATED_CUDNN", "9.19.0", 1) : unsetenv("EMULATED_CUDNN"), 0);
-        cases_set(scene, "  - {model: tiny-resnet, mode: train, precision: bfloat16, for: sm_90}\n");
-        measure(scene, "cuda:1");
-        const struct json *stages = json_get(case_at(scene, 0), "stages");
-        library_bytes[with] = integer_at(json_get(json_get(stages, "step"), "device_items"), "library_bytes");
-    }
-    unsetenv("EMULATED_DRIVER");
-    unsetenv("EMULATED_CUDNN");
-    assert_true(library_bytes[0] > 0);
-    assert_int_equal(library_bytes[1], library_bytes[0] + HANDLE_BYTES);
-}
-
-#define SCENE_TEST(name) cmocka_unit_test_setup_teardown(name, scene_open, scene_close)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        /* First: their children read what they are told when they open the device, and the others open it here. */
-        SCENE_TEST(a_record_has_library_engine_and_workspace),
-        SCENE_TEST(what_the_allocator_counts_does_not_hang_on_it),
-        SCENE_TEST(a_handle_that_is_refused_is_no_error),
-        SCENE_TEST(its_handle_is_counted_as_a_librarys),
         cmocka_unit_test(the_workspace_chooses_the_engine),
         cmocka_unit_test(a_block_is_used_to_its_end),
         cmocka_unit_test(results_are_those_of_our_own_kernels),
         cmocka_unit_test(what_does_not_suit_is_our_own),
+        cmocka_unit_test(what_would_end_the_process_is_refused),
         cmocka_unit_test(who_leaves_it_out_has_our_own_kernels),
         cmocka_unit_test(an_engine_that_fails_is_given_up),
         cmocka_unit_test(two_gpus_have_two_handles),

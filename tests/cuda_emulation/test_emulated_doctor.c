@@ -91,10 +91,24 @@ static void the_cudnn_that_is_there_is_told(void **state)
     json_release(document);
     command_result_release(&result);
     result = script_run(*state, "ecc=0",
-                        "EMULATED_CUDNN=8.9.7 ASSAY_CUDNN=no exec \"$assay\" doctor --json --device cuda:0");
+                        "EMULATED_CUDNN=9.19.0 ASSAY_CUDNN=no exec \"$assay\" doctor --json --device cuda:0");
     document = command_document(&result);
     assert_int_equal(result.exit_code, 0);
     says(&result, document, "cuDNN", "note", "left out");
+    json_release(document);
+    command_result_release(&result);
+}
+
+/* The driver is not what is said to have done it, and the GPU is told all the same. */
+static void a_cudnn_that_ends_the_process_is_named(void **state)
+{
+    struct command_result result =
+        script_run(*state, "ecc=0", "EMULATED_CUDNN=9.19.0,dies exec \"$assay\" doctor --json --device cuda:0");
+    struct json *document = command_document(&result);
+    assert_int_equal(result.exit_code, 3);
+    says(&result, document, "cuDNN", "missing", "asking cuDNN ended the process");
+    assert_int_equal(said_count(document, "cuda:0", "missing", ""), 0);
+    assert_int_equal(usable(document), 1);
     json_release(document);
     command_result_release(&result);
 }
@@ -184,10 +198,15 @@ static void without_nvml_it_is_said_what_is_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(both_gpus_are_found_and_open),      TEST(the_cudnn_that_is_there_is_told),
-        TEST(a_gpu_that_others_use_is_noted),    TEST(a_gpu_that_does_not_open_is_missing),
-        TEST(a_driver_that_crashes_is_survived), TEST(who_has_a_lock_is_told),
-        TEST(the_doctor_leaves_nothing_locked),  TEST(without_nvml_it_is_said_what_is_lost),
+        TEST(both_gpus_are_found_and_open),
+        TEST(the_cudnn_that_is_there_is_told),
+        TEST(a_cudnn_that_ends_the_process_is_named),
+        TEST(a_gpu_that_others_use_is_noted),
+        TEST(a_gpu_that_does_not_open_is_missing),
+        TEST(a_driver_that_crashes_is_survived),
+        TEST(who_has_a_lock_is_told),
+        TEST(the_doctor_leaves_nothing_locked),
+        TEST(without_nvml_it_is_said_what_is_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,6 +90,7 @@ _Static_assert(sizeof(nvmlProcessInfo_t) == 24 && offsetof(nvmlProcessInfo_t, pi
     _Static_assert(_Generic(&(function), result(*)(__VA_ARGS__) : 1, default : 0), #function " is not what we call")
 
 CUDNN_IS(cudnnGetVersion, size_t, void);
+CUDNN_IS(cudnnGetCudartVersion, size_t, void);
 CUDNN_IS(cudnnGetErrorString, const char *, cudnnStatus_t);
 CUDNN_IS(cudnnCreate, cudnnStatus_t, cudnnHandle_t *);
 CUDNN_IS(cudnnDestroy, cudnnStatus_t, cudnnHandle_t);

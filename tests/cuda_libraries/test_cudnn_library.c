@@ -7,11 +7,18 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "harness/device/cuda/cublas_library.h"
 #include "harness/device/cuda/cudnn_graph.h"
+#include "harness/device/cuda/toolkit_library.h"
+#include "tests/support/command_run.h"
+#include "tests/support/scratch_folder.h"
 
 enum { DEVICE_DESCRIPTOR = 38, DEVICE_JSON = 2702, TYPE_CHAR = 24, DESCRIBED_SINCE = 90800 };
 
@@ -32,7 +39,7 @@ static int cudnn_load(void **state)
 {
     (void)state;
     struct status error = {0};
-    if (cudnn_library_load(&cudnn, &error) != STATUS_OK) {
+    if (cudnn.library == NULL && cudnn_library_load(&cudnn, &error) != STATUS_OK) {
         print_message("%s\n", error.text);
     } else if (cudnn.version() >= DESCRIBED_SINCE) {
         assert_int_equal(cudnn.descriptor_create(DEVICE_DESCRIPTOR, &cudnn.device), DNN_STATUS_SUCCESS);
@@ -78,8 +85,8 @@ static void the_version_is_told_in_words(void **state)
     cudnn_needed();
     assert_true(cudnn_version_read(text));
     assert_int_equal(sscanf(text, "cuDNN %d.%d.%d", &major, &minor, &patch), 3);
-    assert_in_range(major, 8, 9);
-    assert_int_equal(cudnn.version(), major == 9 ? 10000 * 9 + 100 * minor + patch : 1000 * 8 + 100 * minor + patch);
+    assert_int_equal(major, 9);
+    assert_int_equal(cudnn.version(), 10000 * 9 + 100 * minor + patch);
 }
 
 static void who_leaves_it_out_has_none(void **state)
@@ -234,8 +241,151 @@ static void strict_float32_and_empty_ones_do_not_suit(void **state)
     assert_false(cudnn_suits(&scene.plan));
 }
 
-int main(void)
+/* Tensors of more than 2^31 - 1 elements are asked of releases that count them. */
+static size_t release_9_2(void)
 {
+    return 90200;
+}
+
+static void older_releases_have_small_tensors(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct cudnn_engine engine;
+    description_needed();
+    struct cudnn_library old = cudnn;
+    old.version = release_9_2;
+    scene_set(&scene, DTYPE_BFLOAT16, 64, 64, 2047, 3, 1); /* 8 * 64 * 2047^2 elements, just below 2^31 */
+    assert_true(cudnn_engine_find(&old, OPCODE_CONVOLUTION, &scene.plan, INT64_MAX, &engine));
+    cudnn_engine_release(&old, &engine);
+    scene_set(&scene, DTYPE_BFLOAT16, 64, 64, 2048, 3, 1);
+    assert_false(cudnn_engine_find(&old, OPCODE_CONVOLUTION, &scene.plan, INT64_MAX, &engine));
+    assert_int_equal(engine.first_index, CUDNN_ENGINE_NONE);
+    cudnn_engine_release(&old, &engine);
+}
+
+/* ---- a cuDNN that is not whole ---- */
+
+/* What this program does as `test_cudnn_library ask`: loads cuDNN, chooses an engine, and prints what came of it. */
+static int ask(void)
+{
+    struct scene scene;
+    struct cudnn_engine engine = {0};
+    struct status error = {0};
+    void *state = NULL;
+    if (cudnn_library_load(&cudnn, &error) != STATUS_OK) {
+        printf("refused: %s\n", error.text);
+        return 0;
+    }
+    printf("cuBLAS %s\n", dlopen(TOOLKIT_FILE_NAME("libcublas", CUBLAS_VER_MAJOR), RTLD_NOW | RTLD_NOLOAD) != NULL
+                              ? "came"
+                              : "did not");
+    cudnn_load(&state);
+    scene_set(&scene, DTYPE_BFLOAT16, 64, 64, 56, 3, 1);
+    if (cudnn.device != NULL) {
+        printf("chose %d\n", cudnn_engine_find(&cudnn, OPCODE_CONVOLUTION, &scene.plan, INT64_MAX, &engine) ? 1 : 0);
+        cudnn_engine_release(&cudnn, &engine);
+    }
+    cudnn_unload(&state);
+    return 0;
+}
+
+/* A folder in which cuDNN's files are those of the machine, before all other folders. */
+struct parts {
+    struct scratch_scene *scene;
+    char folder[128]; /* of cuDNN; its cublasLt would be in scene->folder/cu13/lib */
+};
+
+static void shell_do(const char *command)
+{
+    struct command_result result = command_run((const char *const[]){"sh", "-c", command, NULL}, NULL);
+    assert_int_equal(result.exit_code, 0);
+    command_result_release(&result);
+}
+
+static void parts_lay(struct parts *parts, struct scratch_scene *scene)
+{
+    char command[1024], origin[PATH_MAX];
+    cudnn_needed();
+    parts->scene = scene;
+    snprintf(parts->folder, sizeof parts->folder, "%s/cudnn/lib", scene->folder);
+    assert_int_equal(dlinfo(cudnn.library, RTLD_DI_ORIGIN, origin), 0);
+    snprintf(command, sizeof command, "mkdir -p %s && ln -s %.512s/libcudnn*.so.9 %s", parts->folder, origin,
+             parts->folder);
+    shell_do(command);
+}
+
+/* An empty file in place of a library is as good as none: the loader looks no further. */
+static void part_empty(const struct parts *parts, const char *file_name)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", parts->folder, file_name);
+    unlink(path);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Releases nothing: the caller does. */
+static struct command_result parts_ask(const struct parts *parts)
+{
+    char path[160], home[128], program[PATH_MAX] = "";
+    assert_true(readlink("/proc/self/exe", program, sizeof program - 1) > 0);
+    snprintf(path, sizeof path, "LD_LIBRARY_PATH=%s", parts->folder);
+    snprintf(home, sizeof home, "CUDA_HOME=%s", parts->scene->folder);
+    return command_run((const char *const[]){program, "ask", NULL}, (const char *const[]){path, home, NULL});
+}
+
+static void parts_say(const struct parts *parts, const char *words)
+{
+    struct command_result result = parts_ask(parts);
+    if (result.exit_code != 0 || strstr(text_string(&result.output), words) == NULL) {
+        fail_msg("exit code %d: %s%s", result.exit_code, text_string(&result.output), text_string(&result.error));
+    }
+    command_result_release(&result);
+}
+
+static void a_whole_one_chooses_beside_cublas(void **state)
+{
+    struct parts parts;
+    parts_lay(&parts, *state);
+    parts_say(&parts, "cuBLAS came\n");
+    parts_say(&parts, cudnn.device != NULL ? "chose 1\n" : "cuBLAS came\n");
+}
+
+static void without_its_graph_it_is_refused(void **state)
+{
+    struct parts parts;
+    parts_lay(&parts, *state);
+    part_empty(&parts, "libcudnn_graph.so.9");
+    parts_say(&parts, "refused: libcudnn_graph.so.9 is not where the loader looks");
+}
+
+/* Where the wheels have it, beside cuDNN's folder, it is found. */
+static void without_its_cublaslt_it_is_refused(void **state)
+{
+    struct parts parts;
+    char name[32], words[64], command[1024], origin[PATH_MAX];
+    parts_lay(&parts, *state);
+    int major = (int)(cudnn.cuda_version() / 1000);
+    snprintf(name, sizeof name, "libcublasLt.so.%d", major);
+    snprintf(words, sizeof words, "and libcublasLt.so.%d is not where the loader looks", major);
+    part_empty(&parts, name);
+    parts_say(&parts, words);
+    assert_int_equal(dlinfo(dlopen(name, RTLD_NOW | RTLD_NOLOAD), RTLD_DI_ORIGIN, origin), 0);
+    snprintf(command, sizeof command, "mkdir -p %s/cu%d/lib && ln -s %.512s/%s %s/cu%d/lib", parts.scene->folder, major,
+             origin, name, parts.scene->folder, major);
+    shell_do(command);
+    parts_say(&parts, cudnn.device != NULL ? "chose 1\n" : "cuBLAS did not\n");
+}
+
+#define PARTS_TEST(name) cmocka_unit_test_setup_teardown(name, scratch_scene_open, scratch_scene_close)
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "ask") == 0) {
+        return ask();
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_version_is_told_in_words),
         cmocka_unit_test(who_leaves_it_out_has_none),
@@ -244,6 +394,10 @@ int main(void)
         cmocka_unit_test(the_workspace_is_that_of_the_rule),
         cmocka_unit_test(what_is_no_convolution_has_no_engine),
         cmocka_unit_test(strict_float32_and_empty_ones_do_not_suit),
+        cmocka_unit_test(older_releases_have_small_tensors),
+        PARTS_TEST(a_whole_one_chooses_beside_cublas),
+        PARTS_TEST(without_its_graph_it_is_refused),
+        PARTS_TEST(without_its_cublaslt_it_is_refused),
     };
     return cmocka_run_group_tests(tests, cudnn_load, cudnn_unload);
 }

@@ -12,7 +12,7 @@ bool cudnn_forms_open(struct cudnn_forms *forms)
     }
     forms->tried = true;
     if (cudnn_library_open(&forms->library, &error) != STATUS_OK) {
-        snprintf(forms->note, sizeof forms->note, "%.159s", error.text);
+        snprintf(forms->note, sizeof forms->note, "%.255s", error.text);
         return false;
     }
     cudnn_version_words(&forms->library, forms->words);

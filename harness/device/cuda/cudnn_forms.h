@@ -15,7 +15,7 @@ enum { CUDNN_FORMS_MAXIMUM = 512 }; /* beyond, the oldest one makes room */
 struct cudnn_forms {
     struct cudnn_library library;
     bool tried;     /* it was opened, or could not be: then note says why */
-    char note[160]; /* "": it was */
+    char note[256]; /* "": it was */
     char words[CUDNN_VERSION_BYTES];
     int64_t library_call_count, own_call_count;
     struct device_convolution *forms; /* CUDNN_FORMS_MAXIMUM, once there is one */

@@ -9,7 +9,8 @@ enum {
     IMAGE_ID = 'x',
     WEIGHT_ID = 'w',
     RESULT_ID = 'y',
-    TENSOR_COUNT = 3
+    TENSOR_COUNT = 3,
+    UNTOLD = -1
 };
 
 /* What PyTorch leaves out of a list, and what we leave out besides. */
@@ -152,8 +153,8 @@ static void *graph_new(const struct cudnn_library *cudnn, enum opcode opcode, co
 /* An engine with its settings, as a heuristic names it. */
 struct choice {
     void *config;
-    int64_t index, workspace_bytes;
-    int notes; /* a bit for each */
+    int64_t index, workspace_bytes; /* UNTOLD: of a configuration releases tell it since 9.2 */
+    int notes;                      /* a bit for each */
 };
 
 static bool choice_read(const struct cudnn_library *cudnn, struct choice *choice)
@@ -168,62 +169,68 @@ static bool choice_read(const struct cudnn_library *cudnn, struct choice *choice
                                      &engine) == DNN_STATUS_SUCCESS &&
                 cudnn->attribute_get(engine, DNN_ATTR_ENGINE_GLOBAL_INDEX, DNN_TYPE_INT64, 1, &count, &choice->index) ==
                     DNN_STATUS_SUCCESS &&
-                cudnn->attribute_get(choice->config, DNN_ATTR_ENGINECFG_WORKSPACE_SIZE, DNN_TYPE_INT64, 1, &count,
-                                     &choice->workspace_bytes) == DNN_STATUS_SUCCESS &&
                 cudnn->attribute_get(engine, DNN_ATTR_ENGINE_NUMERICAL_NOTE, DNN_TYPE_NUMERICAL_NOTE, NOTES_MAXIMUM,
                                      &count, notes) == DNN_STATUS_SUCCESS &&
                 count <= NOTES_MAXIMUM;
     for (int64_t i = 0; i < count && read; i++) {
         choice->notes |= notes[i] >= 0 && notes[i] < NOTES_MAXIMUM ? 1 << notes[i] : 0;
     }
+    if (cudnn->attribute_get(choice->config, DNN_ATTR_ENGINECFG_WORKSPACE_SIZE, DNN_TYPE_INT64, 1, &count,
+                             &choice->workspace_bytes) != DNN_STATUS_SUCCESS) {
+        choice->workspace_bytes = UNTOLD;
+    }
     cudnn->descriptor_destroy(engine);
     return read;
 }
 
-/* Takes the choice where it is ready to run in so many bytes: then the engine owns plan and configuration. */
-static bool choice_take(const struct cudnn_library *cudnn, const struct choice *choice, int64_t workspace_bytes,
-                        struct cudnn_engine *engine)
+/* The plan of a choice, with the bytes that it wants; NULL: it cannot be made ready. */
+static void *plan_new(const struct cudnn_library *cudnn, const struct choice *choice, int64_t *wanted_bytes)
 {
     bool here = cudnn->device == NULL;
-    int64_t wanted = 0, count = 0;
+    int64_t count = 0;
     const struct attribute attributes[] = {
         {DNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &choice->config},
         {here ? DNN_ATTR_EXECUTION_PLAN_HANDLE : DNN_ATTR_EXECUTION_PLAN_DEVICEPROP,
          here ? DNN_TYPE_HANDLE : DNN_TYPE_BACKEND_DESCRIPTOR, 1, here ? &cudnn->handle : &cudnn->device},
     };
-    if (choice->workspace_bytes > workspace_bytes) {
-        return false;
-    }
     void *plan = descriptor_new(cudnn, DNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, attributes, 2);
-    if (plan == NULL) {
-        return false;
-    }
-    if (cudnn->attribute_get(plan, DNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, DNN_TYPE_INT64, 1, &count, &wanted) !=
-            DNN_STATUS_SUCCESS ||
-        wanted > workspace_bytes) {
+    if (plan != NULL && cudnn->attribute_get(plan, DNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, DNN_TYPE_INT64, 1, &count,
+                                             wanted_bytes) != DNN_STATUS_SUCCESS) {
         cudnn->descriptor_destroy(plan);
-        return false;
+        return NULL;
     }
-    descriptor_keep(engine, choice->config);
-    engine->plan = descriptor_keep(engine, plan);
-    engine->index = choice->index;
-    engine->workspace_bytes = wanted;
-    return true;
+    return plan;
 }
 
-/* Looks at one choice; true if it was taken. */
+/* Looks at one choice. True if it was taken: then the engine owns plan and configuration. The first one's plan is made
+ * in any case, as PyTorch makes it, because it alone tells how many bytes that takes. */
 static bool choice_look(const struct cudnn_library *cudnn, void *config, int64_t workspace_bytes,
                         struct cudnn_engine *engine)
 {
     struct choice choice = {.config = config};
+    int64_t wanted = 0;
     if (!choice_read(cudnn, &choice) || (choice.notes & refused_by_pytorch) != 0) {
         return false;
     }
-    if (engine->first_index == CUDNN_ENGINE_NONE) {
-        engine->first_index = choice.index;
-        engine->first_workspace_bytes = choice.workspace_bytes;
+    bool is_first = engine->first_index == CUDNN_ENGINE_NONE;
+    bool may_serve = (choice.notes & refused_by_us) == 0 && choice.workspace_bytes <= workspace_bytes;
+    void *plan = is_first || may_serve ? plan_new(cudnn, &choice, &wanted) : NULL;
+    if (plan == NULL) {
+        return false;
     }
-    return (choice.notes & refused_by_us) == 0 && choice_take(cudnn, &choice, workspace_bytes, engine);
+    if (is_first) {
+        engine->first_index = choice.index;
+        engine->first_workspace_bytes = wanted;
+    }
+    if (!may_serve || wanted > workspace_bytes) {
+        cudnn->descriptor_destroy(plan);
+        return false;
+    }
+    descriptor_keep(engine, config);
+    engine->plan = descriptor_keep(engine, plan);
+    engine->index = choice.index;
+    engine->workspace_bytes = wanted;
+    return true;
 }
 
 /* The choices of one heuristic, in its order: the first that can be taken is. */
@@ -268,12 +275,20 @@ bool cudnn_suits(const struct convolution_plan *plan)
            plan->rows > 0 && plan->columns > 0;
 }
 
+/* Whether this release counts the elements of its tensors. */
+static bool sizes_suit(const struct cudnn_library *cudnn, const struct convolution_plan *plan)
+{
+    return cudnn->version() >= CUDNN_LARGE_TENSORS_SINCE ||
+           (tensor_element_count(plan->image) <= INT32_MAX && tensor_element_count(plan->weight) <= INT32_MAX &&
+            tensor_element_count(plan->result) <= INT32_MAX);
+}
+
 bool cudnn_engine_find(const struct cudnn_library *cudnn, enum opcode opcode, const struct convolution_plan *plan,
                        int64_t workspace_bytes, struct cudnn_engine *engine)
 {
     static const int modes[] = {DNN_HEUR_MODE_INSTANT, DNN_HEUR_MODE_FALLBACK};
     *engine = (struct cudnn_engine){.index = CUDNN_ENGINE_NONE, .first_index = CUDNN_ENGINE_NONE};
-    void *graph = graph_new(cudnn, opcode, plan, engine);
+    void *graph = sizes_suit(cudnn, plan) ? graph_new(cudnn, opcode, plan, engine) : NULL;
     for (int i = 0; i < 2 && graph != NULL && engine->plan == NULL; i++) {
         heuristic_ask(cudnn, graph, modes[i], workspace_bytes, engine);
     }

@@ -26,7 +26,7 @@ struct cudnn_engine {
     void *descriptors[CUDNN_ENGINE_DESCRIPTORS]; /* what the plan was made of, in the order in which it was made */
     int descriptor_count;
     int64_t index, workspace_bytes;             /* of the plan; CUDNN_ENGINE_NONE and 0: there is none */
-    int64_t first_index, first_workspace_bytes; /* that PyTorch would take, if memory is to be had; the same */
+    int64_t first_index, first_workspace_bytes; /* that PyTorch would take: the first that can be made ready */
 };
 
 /* Whether it is a convolution of one dtype that cuDNN computes with sums in float32: 16 bits, and float32 whose factors

@@ -1,6 +1,6 @@
-/* cuDNN, opened on demand where it is there: convolutions can do without it. It is asked through its backend interface,
- * descriptors with attributes, which is what PyTorch's convolutions use and which releases 8 and 9 have alike. None of
- * NVIDIA's headers is needed: handles and descriptors are opaque, enumerations are int. */
+/* cuDNN 9, opened on demand where it is there: convolutions can do without it. It is asked through its backend
+ * interface, descriptors with attributes, which is what PyTorch's convolutions use. None of cuDNN's headers is needed:
+ * handles and descriptors are opaque, enumerations are int. */
 #ifndef ASSAY_DEVICE_CUDA_CUDNN_LIBRARY_H
 #define ASSAY_DEVICE_CUDA_CUDNN_LIBRARY_H
 
@@ -57,13 +57,17 @@ enum cudnn_value {
 #undef CUDNN_VALUE_ENUM
 };
 
-enum { CUDNN_VERSION_BYTES = 32 };
+enum {
+    CUDNN_VERSION_BYTES = 32,
+    CUDNN_LARGE_TENSORS_SINCE = 90300 /* tensors of more than 2^31 - 1 elements */
+};
 
 struct cudnn_library {
     void *library; /* NULL: not opened */
     void *handle;  /* NULL: none was made */
     void *device;  /* the descriptor of a GPU that is described and not here; NULL: that of the handle */
     size_t (*version)(void);
+    size_t (*cuda_version)(void); /* that it was built with; 13000 is 13.0 */
     const char *(*status_text)(int status);
     int (*create)(void **handle);
     int (*destroy)(void *handle);
@@ -75,8 +79,8 @@ struct cudnn_library {
     int (*execute)(void *handle, void *plan, void *pack);
 };
 
-/* Loads libcudnn.so.9, else libcudnn.so.8, without a handle and so without memory of the device. STATUS_UNAVAILABLE
- * with the reason where there is none, or where ASSAY_CUDNN=no leaves it out. */
+/* Loads cuDNN without a handle and so without memory of the device. STATUS_UNAVAILABLE with the reason where there is
+ * none, where ASSAY_CUDNN=no leaves it out, or where a library is missing without which cuDNN ends the process. */
 enum status_code cudnn_library_load(struct cudnn_library *cudnn, struct status *error);
 
 /* Loads it and makes a handle on the current device. */

@@ -61,6 +61,12 @@ enum status_code toolkit_library_open(const char *file_name, const struct toolki
     return STATUS_OK;
 }
 
+void *toolkit_library_beside(void *library, const char *below, const char *file_name)
+{
+    char folder[PATH_MAX];
+    return dlinfo(library, RTLD_DI_ORIGIN, folder) == 0 ? folder_load(folder, below, file_name) : NULL;
+}
+
 void toolkit_library_close(void *library)
 {
     if (library != NULL) {

@@ -24,6 +24,9 @@ struct toolkit_symbol {
 enum status_code toolkit_library_open(const char *file_name, const struct toolkit_symbol *symbols, size_t symbol_count,
                                       void **library, struct status *error);
 
+/* Loads file_name from the folder `below` the one that library lies in, "." for that itself. NULL: it is not there. */
+void *toolkit_library_beside(void *library, const char *below, const char *file_name);
+
 /* Fills function_pointer, the address of a pointer to a function; false, and untouched, where the library has no such
  * symbol. */
 bool toolkit_symbol_find(void *library, const char *name, void *function_pointer);

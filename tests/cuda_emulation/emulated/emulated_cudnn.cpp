@@ -2,11 +2,13 @@
  * of every kind, and convolutions by their definition. It is there where EMULATED_CUDNN says so (emulated_toolkit.h).
  * Whatever the documentation does not allow it refuses: unknown attributes, types and numbers of values, descriptors
  * that are not finalized or gone, sizes that do not go together, addresses that are not aligned, a handle of another
- * device or of the process before a fork. A workspace is overwritten as far as the engine said it wants it. */
+ * device or of the process before a fork. As the real one it ends the process where its heuristics are asked and the
+ * cublasLt of its CUDA was not loaded. A workspace is overwritten as far as the engine said it wants it. */
 #include <sys/types.h>
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -73,6 +75,8 @@ struct descriptor {
 };
 
 std::set<const descriptor *> living;
+
+const size_t workspaces_told_since = 90200; /* of configurations */
 
 const int notes_tensor_core = 1 << DNN_NUMERICAL_NOTE_TENSOR_CORE;
 
@@ -299,6 +303,9 @@ int kind_finalize(descriptor *made)
                                DNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
                                DNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR});
     case DNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
+        if (!emulated_cublaslt_is_loaded(emulated_cudnn_cuda_version() / 1000)) {
+            abort();
+        }
         return whole_finalize(made, DNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, {DNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR});
     case DNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR:
         return plan_finalize(made);
@@ -403,6 +410,9 @@ int attribute_get(void *of, int attribute, int type, int64_t room, int64_t *coun
     bool of_config = attribute == DNN_ATTR_ENGINECFG_WORKSPACE_SIZE && from->kind == DNN_BACKEND_ENGINECFG_DESCRIPTOR;
     bool of_plan =
         attribute == DNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE && from->kind == DNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR;
+    if (of_config && emulated_cudnn_version() < workspaces_told_since) {
+        return BAD_PARAM;
+    }
     if ((of_config || of_plan) && type == DNN_TYPE_INT64) {
         return number_get(workspace_bytes(from), room, count, values);
     }
@@ -564,6 +574,9 @@ int destroy(void *handle)
 
 size_t version(void)
 {
+    if (emulated_cudnn_refuses("dies")) {
+        abort();
+    }
     return emulated_cudnn_version();
 }
 
@@ -580,6 +593,7 @@ const char *status_text(int status)
 
 const emulated_symbol emulated_cudnn_symbols[] = {
     {"cudnnGetVersion", (void *)version},
+    {"cudnnGetCudartVersion", (void *)emulated_cudnn_cuda_version},
     {"cudnnGetErrorString", (void *)status_text},
     {"cudnnCreate", (void *)create},
     {"cudnnDestroy", (void *)destroy},

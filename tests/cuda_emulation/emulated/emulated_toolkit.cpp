@@ -20,7 +20,7 @@ const struct {
     const emulated_symbol *symbols;
 } libraries[] = {{"libcublas.so.", emulated_cublas_symbols},
                  {"libcublasLt.so.", emulated_cublaslt_symbols},
-                 {"libcudnn.so.", emulated_cudnn_symbols},
+                 {"libcudnn_graph.so.", emulated_cudnn_symbols},
                  {"libnvidia-ml.so.", emulated_nvml_symbols},
                  {"libcuda.so.", emulated_driver_symbols}};
 
@@ -48,11 +48,18 @@ bool less_is_free(int64_t bytes)
     return cudaMemGetInfo(&free_bytes, &total_bytes) == cudaSuccess && (int64_t)free_bytes < bytes;
 }
 
+bool cublaslt_loaded;
+
+int64_t number_of(const char *file_name)
+{
+    return strtol(strrchr(file_name, '.') + 1, nullptr, 10);
+}
+
 /* Whether the cuDNN that is there is of the release that the file is named after. */
 bool cudnn_release_is(const char *file_name)
 {
     const char *text = getenv("EMULATED_CUDNN");
-    return text != nullptr && strtol(strrchr(file_name, '.') + 1, nullptr, 10) == strtol(text, nullptr, 10);
+    return text != nullptr && number_of(file_name) == strtol(text, nullptr, 10);
 }
 
 } // namespace
@@ -77,7 +84,17 @@ size_t emulated_cudnn_version(void)
     if (text == nullptr || sscanf(text, "%d.%d.%d", &major, &minor, &patch) != 3) {
         return 0;
     }
-    return (size_t)(major * (major < 9 ? 1000 : 10000) + minor * 100 + patch);
+    return (size_t)(major * 10000 + minor * 100 + patch);
+}
+
+size_t emulated_cudnn_cuda_version(void)
+{
+    return (CUBLAS_VER_MAJOR - (emulated_cudnn_refuses("lone") ? 1 : 0)) * 1000;
+}
+
+bool emulated_cublaslt_is_loaded(size_t cuda_major)
+{
+    return cublaslt_loaded && cuda_major == CUBLAS_VER_MAJOR;
 }
 
 bool emulated_cudnn_refuses(const char *word)
@@ -152,9 +169,10 @@ extern "C" enum status_code toolkit_library_open(const char *file_name, const st
     for (const auto &row : libraries) {
         known = strncmp(file_name, row.prefix, strlen(row.prefix)) == 0 ? row.symbols : known;
     }
-    bool is_there = known == emulated_nvml_symbols    ? emulated_nvml_is_there()
-                    : known == emulated_cudnn_symbols ? cudnn_release_is(file_name)
-                                                      : known != nullptr;
+    bool is_there = known == emulated_nvml_symbols       ? emulated_nvml_is_there()
+                    : known == emulated_cudnn_symbols    ? cudnn_release_is(file_name)
+                    : known == emulated_cublaslt_symbols ? number_of(file_name) == CUBLAS_VER_MAJOR
+                                                         : known != nullptr;
     if (!is_there) {
         return status_set(error, STATUS_UNAVAILABLE, "the emulation has no %s", file_name);
     }
@@ -163,8 +181,14 @@ extern "C" enum status_code toolkit_library_open(const char *file_name, const st
             return status_set(error, STATUS_UNAVAILABLE, "the emulation has no %s of %s", symbols[i].name, file_name);
         }
     }
+    cublaslt_loaded = cublaslt_loaded || known == emulated_cublas_symbols || known == emulated_cublaslt_symbols;
     *library = const_cast<emulated_symbol *>(known);
     return STATUS_OK;
+}
+
+extern "C" void *toolkit_library_beside(void *, const char *, const char *)
+{
+    return nullptr;
 }
 
 extern "C" void toolkit_library_close(void *)

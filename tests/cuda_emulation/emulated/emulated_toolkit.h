@@ -27,10 +27,15 @@ bool emulated_nvml_has(const char *name);
 
 /* EMULATED_CUDNN=9.19.0[,WORD...]: there is a cuDNN of that release; unset: none. Words: "unsupported:N": one engine in
  * N cannot be made ready; "fails:N": one convolution in N fails as it is executed; "bare": no engine does without a
- * workspace. emulated_cudnn_version: as cudnnGetVersion counts, 0 if there is none. emulated_cudnn_refuses: whether the
+ * workspace; "lone": it is for a CUDA whose cublasLt is not there; "dies": asking its release ends the process.
+ * emulated_cudnn_version: as cudnnGetVersion counts, 0 if there is none. emulated_cudnn_refuses: whether the
  * word is there, and of those with a number, whether it falls on this call. */
 size_t emulated_cudnn_version(void);
+size_t emulated_cudnn_cuda_version(void);
 bool emulated_cudnn_refuses(const char *word);
+
+/* Whether the cublasLt of that CUDA was loaded, by itself or with cuBLAS. */
+bool emulated_cublaslt_is_loaded(size_t cuda_major);
 
 enum dtype emulated_dtype(cudaDataType type);
 
