@@ -9,10 +9,10 @@ struct sum_plan {
     struct walk summed; /* what belongs to one output: tensor 0 steps through a */
 };
 
-/* a and out of the call agree in rank; each size of out is that of a or 1. */
+/* a and out, the first and the last tensor of the call, agree in rank; each size of out is that of a or 1. */
 WALK struct sum_plan sum_plan_of(const struct operation_call *call)
 {
-    const struct tensor *a = &call->tensors[0], *out = &call->tensors[1];
+    const struct tensor *a = &call->tensors[0], *out = &call->tensors[call->input_count];
     struct tensor kept[2], summed;
     kept[0] = *a;
     kept[1] = *out;

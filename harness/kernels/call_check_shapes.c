@@ -100,7 +100,7 @@ const char *complex_multiply_check(const struct operation_call *call)
 
 const char *sum_check(const struct operation_call *call)
 {
-    const struct tensor *a = &call->tensors[0], *out = &call->tensors[1];
+    const struct tensor *a = &call->tensors[0], *out = &call->tensors[call->input_count];
     bool fit = a->rank == out->rank;
     for (int d = 0; fit && d < a->rank; d++) {
         fit = out->size[d] == 1 || out->size[d] == a->size[d];

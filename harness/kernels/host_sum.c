@@ -259,8 +259,8 @@ static void sum_blocks(const struct sum_job *job, int64_t outputs)
 
 const char *host_sum(const struct operation_call *call)
 {
-    struct sum_job job = {&call->tensors[0], &call->tensors[1], sum_plan_of(call), call->attributes.f[0],
-                          call->attributes.i[0] == 1};
+    struct sum_job job = {&call->tensors[0], &call->tensors[call->input_count], sum_plan_of(call),
+                          call->attributes.f[0], call->attributes.i[0] == 1};
     int64_t outputs = job.plan.kept.line_count * job.plan.kept.line_length;
     if (outputs == 0) {
         return NULL;

@@ -28,20 +28,23 @@ BODY float packet_lanes_sum(float value, int lanes)
 }
 
 /* begin(packet) is where a packet of columns begins in the first row, an element of a tensor; add(begin, row, sum) adds
- * the packet of that row to float sum[sums][unit]; finish(which, column, sum) has the sum. */
+ * the packet of that row to float sum[sums][unit]; finish(which, column, sum) has the sum, of the rows of part y of the
+ * grid. */
 template <int unit, int sums, typename beginner, typename adder, typename finisher>
 BODY void columns_sum(const struct column_plan &plan, float *shared, beginner begin, adder add, finisher finish)
 {
     int lane = (int)threadIdx.x % plan.lanes, warp = (int)threadIdx.x / 32;
     int width = plan.lanes * unit * sums; /* what a warp leaves */
+    int64_t part_first = blockIdx.y * plan.part_rows, rest = plan.rows - part_first;
+    int64_t part_end = part_first + (rest < plan.part_rows ? rest : plan.part_rows);
     for (int64_t first = (int64_t)blockIdx.x * plan.lanes; first < plan.packets;
          first += (int64_t)gridDim.x * plan.lanes) {
         float sum[sums][unit] = {};
         bool has = first + lane < plan.packets;
         int64_t start = has ? begin(first + lane) : 0;
-        int64_t rows = has ? plan.rows : 0, step = (int)blockDim.x / plan.lanes;
+        int64_t end = has ? part_end : 0, step = (int)blockDim.x / plan.lanes;
 #pragma unroll 4
-        for (int64_t row = (int)threadIdx.x / plan.lanes; row < rows; row += step) {
+        for (int64_t row = part_first + (int)threadIdx.x / plan.lanes; row < end; row += step) {
             add(start, row, sum);
         }
 #pragma unroll

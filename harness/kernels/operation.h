@@ -12,9 +12,9 @@
  * written, unless the line says "accumulates" or "updates". Empty tensors are legal and do nothing.
  *
  * A workspace is scratch memory that the tape takes for a call, so that a device takes none by itself: bool, rank 1,
- * dense, aligned to 256 bytes; the last `in` of the products that list it. Its memory goes on to the next multiple of
+ * dense, aligned to 256 bytes; the last `in` of the operations that list it. Its memory goes on to the next multiple of
  * WORKSPACE_UNIT_BYTES, as the allocator's blocks do. It holds nothing before and after the call; its size may change
- * how a product is computed, never what it means. Devices that need none ignore it.
+ * how a result is computed, never what it means. Devices that need none ignore it.
  *
  * Each operation is one row of OPERATION_TABLE below. An operation with optional tensors reads tensor_count.
  *
@@ -58,8 +58,8 @@
  *                            i[0] = seed; element k depends on (seed, k) only. Not in place.
  * DROPOUT_BACKWARD grad, mask -> out; grad * mask * f[0]
  * -- reductions
- * SUM           a any     -> out, same rank; size 1 (or the full size) in each dimension: sums over the rest; * f[0].
- *                            i[0] = 1: not of the elements, but the root of the sum of their squares
+ * SUM           a any, (workspace) -> out, same rank; size 1 (or the full size) in each dimension: sums over the rest;
+ *                            * f[0]. i[0] = 1: not of the elements, but the root of the sum of their squares
  * EXTREME       a dense [rows, columns] -> out dense [rows]; i[0] = 1: the highest of each row, 0: the lowest. NaN is
  *                            passed over; of an empty row the infinity that is beyond all
  * SOFTMAX       a dense [rows, columns] -> out;   LOG_SOFTMAX likewise. in place allowed
@@ -248,7 +248,7 @@ extern "C" {
     KERNEL(SIGMOID_BACKWARD, "ff>f", element_check, host_element, launch_element)                                      \
     KERNEL(DROPOUT, "f>fb", dropout_check, host_dropout, launch_dropout)                                               \
     KERNEL(DROPOUT_BACKWARD, "fb>f", element_check, host_element, launch_element)                                      \
-    KERNEL(SUM, "f>f", sum_check, host_sum, launch_sum)                                                                \
+    KERNEL(SUM, "f(B)>f", sum_check, host_sum, launch_sum)                                                             \
     KERNEL(EXTREME, "F>F", extreme_check, host_extreme, launch_extreme)                                                \
     KERNEL(SOFTMAX, "F>F", rows_check, host_softmax, launch_rows)                                                      \
     KERNEL(LOG_SOFTMAX, "F>F", rows_check, host_log_softmax, launch_rows)                                              \

@@ -31,6 +31,12 @@ static bool storage_has(const struct tape_view *tape, int storage, int64_t bytes
     return has;
 }
 
+/* Scratch that an operation is given as bytes has no shape. */
+static bool operand_is_bytes(const struct tape_view *tape, const struct operand *operand)
+{
+    return tape->storages[operand->storage].is_scratch && operand->dtype == DTYPE_BOOL;
+}
+
 /* For each storage the first operand that covers the whole of it, -1: none. The caller frees it; NULL: no memory. */
 static int *covers_find(const struct tape_view *tape)
 {
@@ -40,7 +46,8 @@ static int *covers_find(const struct tape_view *tape)
     }
     for (int i = 0; covers != NULL && i < tape->operand_count; i++) {
         const struct operand *operand = &tape->operands[i];
-        if (covers[operand->storage] < 0 && storage_has(tape, operand->storage, operand_bytes(operand))) {
+        if (covers[operand->storage] < 0 && !operand_is_bytes(tape, operand) &&
+            storage_has(tape, operand->storage, operand_bytes(operand))) {
             covers[operand->storage] = i;
         }
     }

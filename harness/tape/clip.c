@@ -39,12 +39,21 @@ static struct value *seen_as(struct tape *tape, struct value *scalar, const stru
     return view;
 }
 
-static void norm_into(struct tape *tape, struct value *a, struct value *norm)
+static const struct operation_attributes norm_attributes = {.f = {1.0}, .i = {1}};
+
+/* workspace: of several norms, one after the other; NULL: none. */
+static void norm_into(struct tape *tape, struct value *a, struct value *norm, struct value *workspace)
 {
-    struct operation_attributes attributes = {.f = {1.0}, .i = {1}};
     struct value *view = seen_as(tape, norm, a);
-    struct value *values[] = {a, view};
-    tape_run(tape, OPCODE_SUM, &attributes, 1, 2, values);
+    sum_run_in(tape, a, view, &norm_attributes, workspace);
+    tape_drop(tape, view);
+}
+
+/* As one reduction, with scratch of its own. */
+static void single_norm_into(struct tape *tape, struct value *a, struct value *norm)
+{
+    struct value *view = seen_as(tape, norm, a);
+    sum_run_with(tape, a, view, &norm_attributes);
     tape_drop(tape, view);
 }
 
@@ -80,17 +89,14 @@ static void norms_make(struct tape *tape, int count, struct value *const *parame
         if (gradient != NULL && gradient->dtype == dtype) {
             list->norms[list->count++] = scalar_new(tape, dtype, "norm of a gradient");
             if (!foreach) {
-                struct value *view = seen_as(tape, list->norms[list->count - 1], gradient);
-                reduction_scratch_take(tape, gradient, view);
-                tape_drop(tape, view);
-                norm_into(tape, gradient, list->norms[list->count - 1]);
+                single_norm_into(tape, gradient, list->norms[list->count - 1]);
             }
         }
     }
     for (int i = 0; foreach && i < count && !tape_failed(tape); i++) {
         struct value *gradient = parameters[i]->gradient;
         if (gradient != NULL && gradient->dtype == dtype) {
-            norm_into(tape, gradient, list->norms[first++]);
+            norm_into(tape, gradient, list->norms[first++], tape->has_places ? NULL : partial);
         }
     }
     tape_drop(tape, partial);
@@ -115,7 +121,7 @@ static struct value *total_norm(struct tape *tape, const struct norm_list *list)
     }
     struct value *total = scalar_new(tape, dtype, "norm of all gradients");
     if (stack != NULL && total != NULL) {
-        norm_into(tape, stack, total);
+        norm_into(tape, stack, total, NULL);
     }
     tape_drop(tape, stack);
     return total;

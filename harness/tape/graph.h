@@ -204,8 +204,8 @@ bool array_grow(struct tape *tape, void **array, int *capacity, int count, size_
 struct value *value_new(struct tape *tape, enum dtype dtype, const struct shape *shape, const char *label);
 struct value *value_new_in(struct tape *tape, enum category category, enum dtype dtype, const struct shape *shape,
                            const char *label);
-/* What a library takes for itself while one operation runs: a value that no operation reads, to be dropped behind
- * it. */
+/* What a library takes for itself while one operation runs, to be dropped behind it. Of bytes: as a workspace has them,
+ * bool, and what the operation may be given as one. */
 struct value *scratch_new(struct tape *tape, enum dtype dtype, const struct shape *shape, const char *label);
 struct value *scratch_bytes_new(struct tape *tape, int64_t bytes, const char *label);
 /* Another view of the storage of base, with base's dtype, shape, strides and offset to be changed by the caller. */
@@ -296,15 +296,21 @@ struct shape shape_join(struct tape *tape, const struct shape *a,
 struct value *make_multiply(struct tape *tape, struct value *a, struct value *b);
 struct value *make_scale(struct tape *tape, struct value *a, double factor, double summand);
 struct value *make_copy(struct tape *tape, struct value *a, enum dtype dtype, const char *label);
-/* Takes and gives back what PyTorch takes while it reduces a to sum, which has a's rank and size 1 in each dimension
- * that is summed (reduction_scratch.h). NULL is accepted. */
-void reduction_scratch_take(struct tape *tape, const struct value *a, const struct value *sum);
 /* OPCODE_SUM of a into sum, which has a's rank and size 1 in each dimension that is summed, each times factor, with the
- * scratch that PyTorch takes (reduction_scratch.h). */
+ * scratch that PyTorch takes (reduction_scratch.h), which is the workspace of the operation. NULL is accepted. */
 void sum_run(struct tape *tape, struct value *a, struct value *sum, double factor);
-/* That scratch alone, taken and given back. */
+/* The same with other attributes; and in a workspace that is there, NULL: in none. */
+void sum_run_with(struct tape *tape, struct value *a, struct value *sum, const struct operation_attributes *attributes);
+void sum_run_in(struct tape *tape, struct value *a, struct value *sum, const struct operation_attributes *attributes,
+                struct value *workspace);
+/* That scratch alone, to be dropped behind the operation; of a tensor that is halved only that of the last part, those
+ * before it are taken and given back. */
 struct reduction;
-void sum_scratch_pass(struct tape *tape, const struct reduction *reduction);
+struct sum_scratch {
+    struct value *partial, *counters; /* NULL: none is taken */
+};
+struct sum_scratch sum_scratch_take(struct tape *tape, const struct reduction *reduction);
+void sum_scratch_drop(struct tape *tape, struct sum_scratch scratch);
 /* a itself if it is dense, else a copy. */
 struct value *make_dense(struct tape *tape, struct value *a);
 struct value *make_sum_to(struct tape *tape, struct value *a, const struct shape *shape);

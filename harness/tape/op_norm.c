@@ -225,7 +225,7 @@ static void slopes_sum(struct tape *tape, struct value *input, struct value *wei
     }
     for (int i = 0; i < 2; i++) {
         slopes[i + 1] = value_new(tape, weight->dtype, &weight->shape, labels[i + 1]);
-        sum_scratch_pass(tape, &sum);
+        sum_scratch_drop(tape, sum_scratch_take(tape, &sum));
         tape_drop(tape, first[i]);
     }
     tape_drop(tape, sums[1]);

@@ -130,39 +130,63 @@ struct value *make_dense(struct tape *tape, struct value *a)
     return a == NULL || value_is_dense(a) ? a : make_copy(tape, a, a->dtype, "contiguous");
 }
 
-void sum_scratch_pass(struct tape *tape, const struct reduction *reduction)
+struct sum_scratch sum_scratch_take(struct tape *tape, const struct reduction *reduction)
 {
-    struct reduction_scratch scratch = reduction_scratch_of(tape->target, reduction);
-    for (int64_t part = 0; part < scratch.part_count; part++) {
-        struct value *partial = scratch_bytes_new(tape, scratch.partial_bytes, "partial sums");
-        tape_drop(tape, scratch_bytes_new(tape, scratch.counter_bytes, "counters of partial sums"));
-        tape_drop(tape, partial);
+    struct reduction_scratch rule = reduction_scratch_of(tape->target, reduction);
+    struct sum_scratch taken = {NULL, NULL};
+    for (int64_t part = 0; part < rule.part_count; part++) {
+        sum_scratch_drop(tape, taken);
+        taken.partial = scratch_bytes_new(tape, rule.partial_bytes, "partial sums");
+        taken.counters = scratch_bytes_new(tape, rule.counter_bytes, "counters of partial sums");
     }
+    return taken;
 }
 
-void reduction_scratch_take(struct tape *tape, const struct value *a, const struct value *sum)
+void sum_scratch_drop(struct tape *tape, struct sum_scratch scratch)
 {
-    if (a == NULL || sum == NULL || tape_failed(tape)) {
-        return;
-    }
+    tape_drop(tape, scratch.counters);
+    tape_drop(tape, scratch.partial);
+}
+
+/* sum has a's rank and size 1 in each dimension that is summed. */
+static struct reduction reduction_of(const struct value *a, const struct value *sum)
+{
     struct reduction reduction = {.dtype = a->dtype, .rank = a->shape.rank, .offset = a->offset};
     for (int i = 0; i < reduction.rank; i++) {
         reduction.size[i] = a->shape.size[i];
         reduction.stride[i] = a->stride[i];
         reduction.summed[i] = sum->shape.size[i] != a->shape.size[i];
     }
-    sum_scratch_pass(tape, &reduction);
+    return reduction;
 }
 
-void sum_run(struct tape *tape, struct value *a, struct value *sum, double factor)
+void sum_run_in(struct tape *tape, struct value *a, struct value *sum, const struct operation_attributes *attributes,
+                struct value *workspace)
+{
+    struct value *values[3] = {a};
+    int inputs = 1;
+    if (workspace != NULL) {
+        values[inputs++] = workspace;
+    }
+    values[inputs] = sum;
+    tape_run(tape, OPCODE_SUM, attributes, inputs, inputs + 1, values);
+}
+
+void sum_run_with(struct tape *tape, struct value *a, struct value *sum, const struct operation_attributes *attributes)
 {
     if (a == NULL || sum == NULL || tape_failed(tape)) {
         return;
     }
-    reduction_scratch_take(tape, a, sum);
-    struct value *values[] = {a, sum};
+    struct reduction reduction = reduction_of(a, sum);
+    struct sum_scratch scratch = sum_scratch_take(tape, &reduction);
+    sum_run_in(tape, a, sum, attributes, scratch.partial);
+    sum_scratch_drop(tape, scratch);
+}
+
+void sum_run(struct tape *tape, struct value *a, struct value *sum, double factor)
+{
     struct operation_attributes attributes = attributes_f(factor, 0.0);
-    tape_run(tape, OPCODE_SUM, &attributes, 1, 2, values);
+    sum_run_with(tape, a, sum, &attributes);
 }
 
 /* The sum over leading dimensions and over those that shape has as 1. */

@@ -16,7 +16,7 @@ static void argmax_scratch_pass(struct tape *tape, const struct value *a)
                                   .summed = {false, true},
                                   .partial_bytes = NUMBER_AND_PLACE_BYTES};
     if (value_is_dense(a)) {
-        sum_scratch_pass(tape, &reduction);
+        sum_scratch_drop(tape, sum_scratch_take(tape, &reduction));
     }
 }
 

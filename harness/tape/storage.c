@@ -284,7 +284,7 @@ struct value *scratch_new(struct tape *tape, enum dtype dtype, const struct shap
 struct value *scratch_bytes_new(struct tape *tape, int64_t bytes, const char *label)
 {
     struct shape shape = {.rank = 1, .size = {bytes}};
-    return scratch_new(tape, DTYPE_UINT8, &shape, label);
+    return scratch_new(tape, DTYPE_BOOL, &shape, label);
 }
 
 struct value *value_alias(struct tape *tape, struct value *base)

@@ -73,8 +73,8 @@ struct storage {
     const char *kept_by; /* label of the operation that first kept it for its backward pass; NULL: none did */
     enum keep kept_as;
     int place; /* the memory it lies in, below PLACE_MAXIMUM; 0 if there is one */
-    /* A library takes it inside of one operation and gives it back at once: no operand, and no tensor that PyTorch's
-     * dispatcher sees. */
+    /* A library takes it inside of one operation and gives it back at once: an operand as its workspace alone, and no
+     * tensor that PyTorch's dispatcher sees. */
     bool is_scratch;
     /* Whoever takes it does with less: if it cannot be had, half of it is asked for, and so on. */
     bool gives_way;

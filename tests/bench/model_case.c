@@ -21,6 +21,9 @@ const struct model_case model_cases[] = {
     {"SOFTMAX, 2048 x 128256", OPCODE_SOFTMAX, B16, {2048, 128256}},
     {"SUM, gradient of a bias, 8192 x 1024", OPCODE_SUM, F32, {8192, 1024, 1024}},
     {"SUM, to one number, 8192 x 1024", OPCODE_SUM, F32, {8192, 1024, 1}},
+    {"SUM, to one number, 8192 x 1024, in 2 KiB", OPCODE_SUM, F32, {8192, 1024, 1, 2112}},
+    {"SUM, gradient of a bias, 65536 x 64", OPCODE_SUM, F32, {65536, 64, 64}},
+    {"SUM, gradient of a bias, 65536 x 64, in 1 MiB", OPCODE_SUM, F32, {65536, 64, 64, 1 << 20}},
     {"TOP_K, 8 of 1024, 8192 rows", OPCODE_TOP_K, F32, {8192, 1024, 8}},
     {"TOP_K, 50 of 128256, one row", OPCODE_TOP_K, F32, {1, 128256, 50}},
     {"ARGMAX of 128256, one row", OPCODE_ARGMAX, F32, {1, 128256}},
@@ -257,6 +260,9 @@ static void rows_call(const struct model_case *model, struct operation_call *cal
     }
     if (model->opcode == OPCODE_ADD) {
         call_add(call, call->tensors[0]);
+    }
+    if (s[3] > 0) {
+        call_add(call, dense(DTYPE_BOOL, 1, s[3], 0, 0, 0));
     }
     call->input_count = call->tensor_count;
     switch (model->opcode) {

@@ -15,11 +15,12 @@ static int64_t rows_count(const struct tensor *tensor)
 
 void reference_sum(const struct operation_call *call, double *const *values)
 {
-    const struct tensor *a = &call->tensors[0], *out = &call->tensors[1];
+    const struct tensor *a = &call->tensors[0], *out = &call->tensors[call->input_count];
+    double *sums = values[call->input_count];
     int64_t outputs = tensor_element_count(out);
     bool is_norm = call->attributes.i[0] == 1;
     for (int64_t k = 0; k < outputs; k++) {
-        values[1][k] = 0.0;
+        sums[k] = 0.0;
     }
     int64_t count = tensor_element_count(a);
     for (int64_t k = 0; k < count; k++) {
@@ -30,10 +31,10 @@ void reference_sum(const struct operation_call *call, double *const *values)
             to += out->size[d] == 1 ? 0 : index * step;
             step *= out->size[d];
         }
-        values[1][to] += is_norm ? values[0][k] * values[0][k] : values[0][k];
+        sums[to] += is_norm ? values[0][k] * values[0][k] : values[0][k];
     }
     for (int64_t k = 0; k < outputs; k++) {
-        values[1][k] = call->attributes.f[0] * (is_norm ? sqrt(values[1][k]) : values[1][k]);
+        sums[k] = call->attributes.f[0] * (is_norm ? sqrt(sums[k]) : sums[k]);
     }
 }
 

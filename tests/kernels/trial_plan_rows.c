@@ -16,14 +16,36 @@ static bool rows_are_empty(const int64_t *size)
     return size[0] * size[1] * size[2] == 0;
 }
 
+/* Sums that a device may cut into parts, each of several: they have a workspace. */
+static const int64_t part_shapes[][3] = {
+    {1, 1, 20011}, {1, 2, 17064}, {1, 2500, 31}, {3, 1111, 8}, {2, 1030, 36}, {1, 70, 1032}, {1, 0, 40}, {1, 5000, 1},
+};
+
+enum {
+    PART_SHAPE_COUNT = sizeof part_shapes / sizeof part_shapes[0],
+    SUM_PATTERNS = 8, /* which of three dimensions are summed; more sums show no more */
+    SUM_VARIANTS = 2 * ROW_SHAPE_COUNT * SUM_PATTERNS,
+    SUM_PART_VARIANTS = 2 * PART_SHAPE_COUNT * SUM_PATTERNS
+};
+
+/* For two parts of each output and a little, for more than there can be, or for less than an element. */
+static void sum_workspace_draw(struct trial *trial, int64_t outputs)
+{
+    const int64_t sizes[] = {3, 8 * outputs + 2, 12 * outputs, 1 << 17, 1 << 17};
+    trial_workspace(trial, sizes[trial_integer(trial, 0, 4)]);
+}
+
 bool plan_sum(struct trial *trial, int variant)
 {
-    enum { PATTERNS = 8, OUTPUTS_MAXIMUM = 8192 }; /* which of three dimensions are summed; more sums show no more */
-    if (variant >= 2 * ROW_SHAPE_COUNT * PATTERNS) {
+    enum { OUTPUTS_MAXIMUM = 8192 };
+    if (variant >= SUM_VARIANTS + SUM_PART_VARIANTS) {
         return false;
     }
-    const int64_t *shape = row_shapes[variant / PATTERNS % ROW_SHAPE_COUNT];
-    int pattern = variant % PATTERNS;
+    bool in_parts = variant >= SUM_VARIANTS;
+    int shape_count = in_parts ? PART_SHAPE_COUNT : ROW_SHAPE_COUNT;
+    variant -= in_parts ? SUM_VARIANTS : 0;
+    const int64_t *shape = (in_parts ? part_shapes : row_shapes)[variant / SUM_PATTERNS % shape_count];
+    int pattern = variant % SUM_PATTERNS;
     int64_t size[3], out[3], outputs = 1;
     for (int d = 0; d < 3; d++) {
         bool summed = (pattern >> d & 1) != 0;
@@ -31,13 +53,16 @@ bool plan_sum(struct trial *trial, int variant)
         out[d] = summed ? 1 : size[d];
         outputs *= out[d] > 0 ? out[d] : 1;
     }
-    trial->call.attributes.i[0] = variant / PATTERNS / ROW_SHAPE_COUNT; /* sums, then norms */
+    trial->call.attributes.i[0] = variant / SUM_PATTERNS / shape_count; /* sums, then norms */
     trial->call.attributes.f[0] = variant % 2 == 0 ? 1.0 : 0.125;
     /* Up to 1024 elements are added in float32 before the sum goes on in float64; where they are one repeated number,
      * every addition may round to the same side. */
     trial->tolerance = 1024 * 0x1p-24;
     /* All of one sign: sums that cancel have no relative precision. */
     trial_input(trial, trial_dtype(trial), trial_layout(trial, LAYOUT_BROADCAST), 3, size, 0.0, 1.0);
+    if (in_parts) {
+        sum_workspace_draw(trial, outputs);
+    }
     trial_output(trial, trial_dtype(trial), trial_layout(trial, LAYOUT_PERMUTED), 3, out);
     return true;
 }
