@@ -34,6 +34,20 @@ BODY bool ranked_better(struct ranked a, struct ranked b)
     return a.value > b.value || (a.value == b.value && a.index < b.index);
 }
 
+/* The same as one number, the larger the earlier an element comes in falling order, so that no two elements of a row
+ * have the same; 0: no element. index: below 2^32. */
+BODY uint64_t rank_of(float value, int64_t index)
+{
+    uint32_t bits = float_bits(ranked_value(value) + 0.0f); /* -0 becomes 0 */
+    uint32_t rising = (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
+    return (uint64_t)rising << 32 | (uint32_t)~index;
+}
+
+BODY int64_t rank_index(uint64_t rank)
+{
+    return (int64_t)(uint32_t)~rank;
+}
+
 /* out[g, n, c] = a[g, ids[g, n, c], c]: how many of each there are, and the steps through ids. */
 struct gather_shape {
     int64_t rows, picked, columns; /* of a's middle dimension, of the output's, of both */

@@ -195,9 +195,9 @@ const char *embedding_backward_check(const struct operation_call *call)
 
 const char *top_k_check(const struct operation_call *call)
 {
-    const struct tensor *a = &call->tensors[0], *values = &call->tensors[1];
+    const struct tensor *a = &call->tensors[0], *values = &call->tensors[call->input_count];
     struct rows rows = rows_of(a), picked = rows_of(values);
-    bool fit = a->rank >= 1 && values->rank >= 1 && shapes_equal(values, &call->tensors[2]);
+    bool fit = a->rank >= 1 && values->rank >= 1 && shapes_equal(values, values + 1);
     return shapes_verdict(fit && picked.count == rows.count && picked.columns >= 1 && picked.columns <= rows.columns);
 }
 
@@ -206,7 +206,7 @@ const char *argmax_check(const struct operation_call *call)
     const struct tensor *a = &call->tensors[0];
     struct rows rows = rows_of(a);
     bool fit = a->rank >= 1 && (rows.columns > 0 || rows.count == 0);
-    return shapes_verdict(fit && tensor_element_count(&call->tensors[1]) == rows.count);
+    return shapes_verdict(fit && tensor_element_count(&call->tensors[call->input_count]) == rows.count);
 }
 
 const char *gather_check(const struct operation_call *call)

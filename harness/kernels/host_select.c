@@ -65,7 +65,7 @@ static struct ranked row_next(const float *a, int64_t columns, float *maxima, st
 const char *host_top_k(const struct operation_call *call)
 {
     const struct tensor *a = &call->tensors[0];
-    const struct tensor *values = call->opcode == OPCODE_TOP_K ? &call->tensors[1] : NULL;
+    const struct tensor *values = call->opcode == OPCODE_TOP_K ? &call->tensors[call->input_count] : NULL;
     const struct tensor *indices = &call->tensors[call->tensor_count - 1];
     struct rows rows = rows_of(a);
     int64_t count = values != NULL ? rows_of(values).columns : 1;

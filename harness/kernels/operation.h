@@ -91,9 +91,10 @@
  * EMBEDDING_BACKWARD grad dense [.., h], ids -> grad weight [V, h]: filled with zero, then summed in a fixed order;
  *                            rows of id i[0] stay zero (the padding index; -1: none)
  * -- selection
- * TOP_K         a dense [rows, columns] -> values dense [rows, k], indices i64 dense [rows, k]; the k largest of each
- *                            row, falling; of equals the lower index first; NaN counts as +infinity. 1 <= k <= columns
- * ARGMAX        a dense [rows, columns] -> indices i64 dense [rows]; as TOP_K with k = 1
+ * TOP_K         a dense [rows, columns], (workspace) -> values dense [rows, k], indices i64 dense [rows, k]; the k
+ *                            largest of each row, falling; of equals the lower index first; NaN counts as +infinity.
+ *                            1 <= k <= columns
+ * ARGMAX        a dense [rows, columns], (workspace) -> indices i64 dense [rows]; as TOP_K with k = 1
  * GATHER        a dense [G, R, C], ids i64 any [G, N, C] -> out dense [G, N, C], of one dtype, whichever;
  *                            out[g, n, c] = a[g, ids[g, n, c], c]; a wrong id is an error, never a wild read
  * TOKEN_POSITIONS ids i64 dense [.., T] -> out i64 dense; if an id is not i[0], how many of its row up to it are
@@ -269,8 +270,8 @@ extern "C" {
            launch_batchnorm_backward)                                                                                  \
     KERNEL(EMBEDDING, "FI>F", embedding_check, host_embedding, launch_embedding)                                       \
     KERNEL(EMBEDDING_BACKWARD, "FI>F", embedding_backward_check, host_embedding_backward, launch_embedding_backward)   \
-    KERNEL(TOP_K, "F>FI", top_k_check, host_top_k, launch_top_k)                                                       \
-    KERNEL(ARGMAX, "F>I", argmax_check, host_top_k, launch_top_k)                                                      \
+    KERNEL(TOP_K, "F(B)>FI", top_k_check, host_top_k, launch_top_k)                                                    \
+    KERNEL(ARGMAX, "F(B)>I", argmax_check, host_top_k, launch_top_k)                                                   \
     KERNEL(GATHER, "Ai>D", gather_check, host_gather, launch_gather)                                                   \
     KERNEL(TOKEN_POSITIONS, "I>I", element_check, host_token_positions, launch_token_positions)                        \
     KERNEL(QUOTIENT, "i>i", divide_check, host_divide, launch_divide)                                                  \

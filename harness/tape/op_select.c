@@ -5,7 +5,7 @@
 
 /* As that of a sum, but a partial result is a number and where it was, 16 bytes. Worked: 64 rows of 151,936 on sm_90:
  * 9 blocks share a row, 64 * 9 * 16 = 9,216 bytes and 256 of counters (measured). */
-static void argmax_scratch_pass(struct tape *tape, const struct value *a)
+static struct sum_scratch argmax_scratch_take(struct tape *tape, const struct value *a)
 {
     enum { NUMBER_AND_PLACE_BYTES = 16 };
     int64_t columns = value_size(a, -1), rows = columns > 0 ? value_count(a) / columns : 0;
@@ -15,9 +15,19 @@ static void argmax_scratch_pass(struct tape *tape, const struct value *a)
                                   .stride = {columns, 1},
                                   .summed = {false, true},
                                   .partial_bytes = NUMBER_AND_PLACE_BYTES};
-    if (value_is_dense(a)) {
-        sum_scratch_drop(tape, sum_scratch_take(tape, &reduction));
+    return value_is_dense(a) ? sum_scratch_take(tape, &reduction) : (struct sum_scratch){NULL, NULL};
+}
+
+/* The first value is read, and the workspace, if there is one. */
+static void select_run(struct tape *tape, enum opcode opcode, int count, struct value *const *values,
+                       struct value *workspace)
+{
+    struct value *all[4] = {values[0], workspace};
+    int inputs = workspace != NULL ? 2 : 1;
+    for (int i = 1; i < count; i++) {
+        all[inputs + i - 1] = values[i];
     }
+    tape_run(tape, opcode, NULL, inputs, inputs + count - 1, all);
 }
 
 struct value *tape_argmax(struct tape *tape, struct value *a)
@@ -28,9 +38,10 @@ struct value *tape_argmax(struct tape *tape, struct value *a)
     struct shape shape = a->shape;
     shape.rank--;
     struct value *result = value_new(tape, DTYPE_INT64, &shape, "ARGMAX");
-    argmax_scratch_pass(tape, a);
+    struct sum_scratch scratch = argmax_scratch_take(tape, a);
     struct value *values[] = {a, result};
-    tape_run(tape, OPCODE_ARGMAX, NULL, 1, 2, values);
+    select_run(tape, OPCODE_ARGMAX, 2, values, scratch.partial);
+    sum_scratch_drop(tape, scratch);
     return result;
 }
 
@@ -43,19 +54,16 @@ static void top_k_backward(struct tape *tape, struct node *node, struct value **
     tape_run(tape, OPCODE_SCATTER, NULL, 2, 3, values);
 }
 
-static void top_k_scratch_pass(struct tape *tape, const struct value *a)
+/* Takes them, but for the scans, which are given back too. */
+static void top_k_buffers_take(struct tape *tape, const struct value *a, struct value *buffers[TOP_K_BUFFERS])
 {
     int64_t columns = value_size(a, -1), rows = columns > 0 ? value_count(a) / columns : 0;
     struct top_k_scratch scratch = top_k_scratch_of(tape->target, rows, columns, dtype_bytes(a->dtype));
-    struct value *buffers[TOP_K_BUFFERS];
     for (int i = 0; i < TOP_K_BUFFERS; i++) {
-        buffers[i] = scratch_bytes_new(tape, scratch.bytes[i], "digits of top-k");
+        buffers[i] = scratch.bytes[i] > 0 ? scratch_bytes_new(tape, scratch.bytes[i], "digits of top-k") : NULL;
     }
-    for (int turn = 0; turn < 2; turn++) {
+    for (int turn = 0; turn < 2 && scratch.scan_bytes > 0; turn++) {
         tape_drop(tape, scratch_bytes_new(tape, scratch.scan_bytes, "scan of top-k"));
-    }
-    for (int i = TOP_K_BUFFERS - 1; i >= 0; i--) {
-        tape_drop(tape, buffers[i]);
     }
 }
 
@@ -69,9 +77,12 @@ struct value *tape_top_k(struct tape *tape, struct value *a, int64_t count, stru
     shape.size[shape.rank - 1] = count;
     struct value *result = value_new(tape, a->dtype, &shape, "TOP_K");
     *indices = value_new(tape, DTYPE_INT64, &shape, "TOP_K indices");
-    top_k_scratch_pass(tape, a);
-    struct value *values[] = {a, result, *indices};
-    tape_run(tape, OPCODE_TOP_K, NULL, 1, 3, values);
+    struct value *buffers[TOP_K_BUFFERS], *values[] = {a, result, *indices};
+    top_k_buffers_take(tape, a, buffers);
+    select_run(tape, OPCODE_TOP_K, 3, values, buffers[TOP_K_COUNTS]);
+    for (int i = TOP_K_BUFFERS - 1; i >= 0; i--) {
+        tape_drop(tape, buffers[i]);
+    }
     node_save(tape, node_new(tape, top_k_backward, 1, &a, result), 0, *indices);
     return result;
 }

@@ -12,7 +12,7 @@
 
 #include "harness/tape/target.h"
 
-enum { TOP_K_BUFFERS = 7 };
+enum { TOP_K_BUFFERS = 7, TOP_K_COUNTS = 3 /* the largest */ };
 
 /* In the order in which they are taken, all until the end. All 0: nothing is taken. */
 struct top_k_scratch {

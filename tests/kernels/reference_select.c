@@ -24,7 +24,7 @@ void reference_top_k(const struct operation_call *call, double *const *values)
                 rank += comes_before(from, other, k) ? 1 : 0;
             }
             if (rank < picked) {
-                values[1][row * picked + rank] = from[k];
+                values[call->input_count][row * picked + rank] = from[k];
                 values[indices][row * picked + rank] = (double)k;
             }
         }

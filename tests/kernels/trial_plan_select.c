@@ -4,12 +4,19 @@
 #include <math.h>
 #include <stddef.h>
 
-/* Rows, columns, picked. */
-static const int64_t picks[][3] = {
-    {1, 1, 1}, {3, 5, 2}, {1, 1023, 8}, {7, 64, 64}, {5, 129, 3}, {2, 20011, 16}, {150, 77, 1}, {0, 4, 2}, {1, 300, 10},
+/* Rows, columns, picked, bytes of workspace (0: none): for no part of a row, for two of them, for as many as can be. */
+static const int64_t picks[][4] = {
+    {1, 1, 1, 0},           {3, 5, 2, 0},           {1, 1023, 8, 0},         {7, 64, 64, 0},
+    {5, 129, 3, 0},         {2, 20011, 16, 0},      {150, 77, 1, 0},         {0, 4, 2, 0},
+    {1, 300, 10, 0},        {2, 5000, 700, 0},      {1, 3000, 1100, 0},      {1, 20011, 50, 7},
+    {1, 20011, 50, 1000},   {1, 20011, 5, 1 << 16}, {2, 20011, 50, 1 << 16}, {3, 16400, 1, 1 << 9},
+    {1, 16400, 700, 18000}, {1, 16400, 9, 1 << 16}, {1, 2100, 600, 1 << 16},
 };
 
 enum { PICK_COUNT = sizeof picks / sizeof picks[0] };
+
+/* numbers; ties; ties with what is not finite; the best where one lane after the other looks, more than are sorted */
+enum kind { NUMBERS, TIES, ODD_TIES, BUNCHES, KIND_COUNT };
 
 /* Integers of a small range are exact in every dtype and often equal. */
 static void ties_set(struct trial *trial, int64_t count)
@@ -19,23 +26,45 @@ static void ties_set(struct trial *trial, int64_t count)
     }
 }
 
+static void odd_set(struct trial *trial, int64_t count)
+{
+    static const double odd[] = {INFINITY, -INFINITY, NAN, -0.0};
+    for (int k = 0; k < 4 && count > 0; k++) {
+        trial_set(trial, 0, trial_integer(trial, 0, count - 1), odd[k]);
+    }
+}
+
+/* Few lanes have all of the best, whether they look at 128, 256 or 1,024 packets together. */
+static void bunches_set(struct trial *trial, const int64_t *pick)
+{
+    enum { LANES_TOGETHER = 1024, LANES_OF_BEST = 8 };
+    int64_t unit = pick[1] % 8 == 0 ? 8 : 1;
+    for (int64_t k = 0; k < pick[0] * pick[1]; k++) {
+        bool is_best = k % pick[1] / unit % LANES_TOGETHER < LANES_OF_BEST;
+        trial_set(trial, 0, k, (double)trial_integer(trial, is_best ? 100 : 0, is_best ? 200 : 99));
+    }
+}
+
 bool plan_top_k(struct trial *trial, int variant)
 {
-    enum { KINDS = 3 }; /* numbers, ties, ties with what is not finite */
-    if (variant >= KINDS * PICK_COUNT) {
+    if (variant >= KIND_COUNT * PICK_COUNT) {
         return false;
     }
     const int64_t *pick = picks[variant % PICK_COUNT];
-    int kind = variant / PICK_COUNT;
+    enum kind kind = (enum kind)(variant / PICK_COUNT);
     bool all = trial->call.opcode == OPCODE_TOP_K;
     int64_t count = pick[0] * pick[1];
     trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 2, pick, -8.0, 8.0);
-    if (kind > 0) {
+    if (kind == TIES || kind == ODD_TIES) {
         ties_set(trial, count);
     }
-    static const double odd[] = {INFINITY, -INFINITY, NAN};
-    for (int k = 0; k < 3 && kind == 2 && count > 0; k++) {
-        trial_set(trial, 0, trial_integer(trial, 0, count - 1), odd[k]);
+    if (kind == ODD_TIES) {
+        odd_set(trial, count);
+    } else if (kind == BUNCHES) {
+        bunches_set(trial, pick);
+    }
+    if (pick[3] > 0) {
+        trial_workspace(trial, pick[3]);
     }
     if (all) {
         trial_output(trial, trial_dtype(trial), LAYOUT_DENSE, 2, (const int64_t[]){pick[0], pick[2]});

@@ -100,11 +100,27 @@ static void test_norms_of_gradients_have_theirs(void **state)
     }
 }
 
+/* 9,216 and 425,984 bytes: measured (op_select.c, top_k_scratch.h). */
+static void test_the_best_of_a_row_have_theirs(void **state)
+{
+    (void)state;
+    for (int64_t rows = 63; rows <= 64; rows++) {
+        struct tape *tape = tape_for("sm_90");
+        struct value *indices = NULL, *logits = matrix(tape, rows, rows == 64 ? 151936 : 64);
+        tape_argmax(tape, logits);
+        tape_top_k(tape, logits, 50, &indices);
+        workspace_is(tape, OPCODE_ARGMAX, rows == 64 ? 9216 : 0);
+        workspace_is(tape, OPCODE_TOP_K, rows == 64 ? 425984 : 0);
+        tape_release(tape);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_sum_has_the_partial_sums),
         cmocka_unit_test(test_norms_of_gradients_have_theirs),
+        cmocka_unit_test(test_the_best_of_a_row_have_theirs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -319,15 +319,13 @@ const emulation_offer *emulation_warp_offer(int line, const void *bytes, size_t 
     return &offered[self->turn][emulated_seen.lane / WARP * WARP];
 }
 
-float emulation_warp_exchange(int line, unsigned mask, float value, int lane_mask)
+const void *emulation_warp_partner(int line, unsigned mask, const void *value, size_t bytes, int lane_mask)
 {
     if (mask != 0xffffffffu) {
         fault("a shuffle of part of a warp is not emulated");
-        return value;
+        return nullptr;
     }
-    const emulation_offer *offers = emulation_warp_offer(line, &value, sizeof value);
-    memcpy(&value, offers[(emulated_seen.lane % WARP) ^ lane_mask].bytes, sizeof value);
-    return value;
+    return emulation_warp_offer(line, value, bytes)[(emulated_seen.lane % WARP) ^ lane_mask].bytes;
 }
 
 unsigned emulation_warp_ballot(int line, unsigned mask, bool predicate)

@@ -32,7 +32,8 @@ extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 /* A wait that lanes reach at different lines is a fault, as is one that some lanes never reach. */
 void emulation_block_wait(int line);
 int emulation_block_or(int line, int predicate);
-float emulation_warp_exchange(int line, unsigned mask, float value, int lane_mask);
+/* What lane ^ lane_mask has offered; NULL: the mask is not that of a whole warp. */
+const void *emulation_warp_partner(int line, unsigned mask, const void *value, size_t bytes, int lane_mask);
 unsigned emulation_warp_ballot(int line, unsigned mask, bool predicate);
 /* Every lane of the warp offers some bytes; returns what its 32 lanes offered, for as long as this one offers no
  * more. */
@@ -52,12 +53,20 @@ void *emulation_shared_variable(const void *key, size_t bytes);
     static const char name##_key = 0;                                                                                  \
     name##_type &name = *(name##_type *)emulation_shared_variable(&name##_key, sizeof(name##_type))
 
+template <typename kind> kind emulation_warp_exchange(int line, unsigned mask, kind value, int lane_mask)
+{
+    static_assert(sizeof(kind) == 4 || sizeof(kind) == 8, "a shuffle moves 4 bytes or 8");
+    const void *other = emulation_warp_partner(line, mask, &value, sizeof value, lane_mask);
+    return other != nullptr ? *(const kind *)other : value;
+}
+
 #define __syncthreads()                         emulation_barrier(emulation_block_wait(__LINE__))
 #define __syncthreads_or(predicate)             emulation_block_or(__LINE__, predicate)
 #define __syncwarp()                            emulation_barrier((void)emulation_warp_offer(__LINE__, "", 0))
 #define __shfl_xor_sync(mask, value, lane_mask) emulation_warp_exchange(__LINE__, mask, value, lane_mask)
 #define __ballot_sync(mask, predicate)          emulation_warp_ballot(__LINE__, mask, predicate)
 #define __popc(bits)                            __builtin_popcount(bits)
+#define __ffs(bits)                             __builtin_ffs(bits)
 
 void emulation_fence(void);
 void emulation_atomic(const void *address, size_t bytes);
