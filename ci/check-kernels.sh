@@ -45,7 +45,7 @@ file_check() {
 
 failed=0
 grouped="grouped grouped_core grouped_matmul grouped_convolution"
-for name in ${CHECK_KERNELS:-rows sum lookup images element optimizer quantize $grouped}; do
+for name in ${CHECK_KERNELS:-rows sum top_k lookup images element optimizer quantize $grouped}; do
     file_check "harness/kernels/launch_$name.cu" || failed=1
 done
 exit "$failed"
