@@ -92,8 +92,7 @@
  *                            rows of id i[0] stay zero (the padding index; -1: none)
  * -- selection
  * TOP_K         a dense [rows, columns], (workspace) -> values dense [rows, k], indices i64 dense [rows, k]; the k
- *                            largest of each row, falling; of equals the lower index first; NaN counts as +infinity.
- *                            1 <= k <= columns
+ *                            largest, falling; of equals the lower index first; NaN as +infinity. 1 <= k <= columns
  * ARGMAX        a dense [rows, columns], (workspace) -> indices i64 dense [rows]; as TOP_K with k = 1
  * GATHER        a dense [G, R, C], ids i64 any [G, N, C] -> out dense [G, N, C], of one dtype, whichever;
  *                            out[g, n, c] = a[g, ids[g, n, c], c]; a wrong id is an error, never a wild read
