@@ -94,7 +94,7 @@ static inline double columns_read_bytes(struct column_plan plan, int64_t bytes)
            request_bytes(plan.lanes, plan.unit * bytes, plan.unit * bytes);
 }
 
-/* columns_sum, as sum_kernel and layernorm_slopes_kernel call it: `inputs` matrices of rows by columns are read once. */
+/* columns_sum, as sum_kernel and layernorm_slopes_kernel call it: `inputs` matrices of rows by columns, read once. */
 static inline void columns_traffic(struct launch_traffic *launch, struct column_plan plan, int inputs, int64_t bytes)
 {
     double elements = (double)(plan.packets * plan.unit * plan.rows);

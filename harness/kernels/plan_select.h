@@ -24,7 +24,7 @@ struct select_plan {
 };
 
 /* If there are rows for every processor, some packets for each lane of a row; else as many lanes as can help. A row is
- * cut into parts of PART packets and more, up to BLOCKS in all, of which no more than JOINED elements of a row go on. */
+ * cut into parts of PART packets and more, up to BLOCKS in all, of which at most JOINED elements of a row go on. */
 enum {
     SELECT_PACKETS = 8,
     SELECT_ROWS_MANY = 256,
