@@ -74,12 +74,14 @@ static bool call_parse(char *const fields[FIELDS], struct operation_call *call)
     return opcode_find(fields[OPERATION], &call->opcode);
 }
 
-/* The first launch of those from `first` on of the kernel that the line names, before the arguments of a template. */
+/* The launch of the kernel that the line names, before the arguments of a template: of several the first from `first`
+ * on. */
 static const struct launch_traffic *launch_find(const struct traffic *traffic, int first, const char *kernel)
 {
-    for (int k = first; k < traffic->count; k++) {
-        if (strncmp(traffic->launches[k].kernel, kernel, strlen(traffic->launches[k].kernel)) == 0) {
-            return &traffic->launches[k];
+    for (int k = 0; k < traffic->count; k++) {
+        const struct launch_traffic *launch = &traffic->launches[(first + k) % traffic->count];
+        if (strncmp(launch->kernel, kernel, strlen(launch->kernel)) == 0) {
+            return launch;
         }
     }
     return NULL;
