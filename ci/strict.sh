@@ -40,8 +40,8 @@ shift
 # hide. What decides there is an order, which is the same for small tensors, is asked of those alone: `races` has the
 # products that the refusals of `all` keep from cuBLAS, `queue` a host that goes on while nothing runs.
 operation_modes="all accesses schedules memory races queue"
-# Those of programs. `newer` is the second emulated GPU, which has other kernels than the first (sm_90 beside sm_75),
-# `four` besides these the first and the last of the architectures (sm_80, sm_120) that copy without waiting.
+# Those of programs. `newer` has an sm_90 for the first GPU, whose products go to other kernels than those of an sm_75;
+# `four` has besides these two an sm_80 and an sm_120.
 program_modes="order arena granules alignment latency one four newer fork"
 memory="EMULATED_ALIGNMENT=256 EMULATED_GRANULES=1"
 refusals="EMULATED_CUBLAS=workspace,unsupported:3,rows"
@@ -62,7 +62,7 @@ words_of() {
     latency) echo "EMULATED_LATENCY=init:300,context:100,module:10" ;;
     one) echo "EMULATED_GPUS=1" ;;
     four) echo "EMULATED_GPUS=4" ;;
-    newer) echo "CUDA_VISIBLE_DEVICES=1" ;;
+    newer) echo "EMULATED_FIRST=1" ;;
     fork) echo "EMULATED_FORK=1" ;;
     esac
 }
@@ -107,7 +107,7 @@ trap 'exit 130' INT TERM HUP
 programs_of() {
     but='strict\|races\|schedules\|gpu_ends'
     case $1 in
-    newer | fork) ;;
+    newer | fork) ;; # of the former what names no architecture
     granules | latency) but="$but\|conformance" ;;
     *) but="$but\|conformance\|gpu_script\|gpu_verdicts" ;;
     esac
@@ -115,7 +115,10 @@ programs_of() {
         program=${source##*/}
         program=${program%.c}
         [ ! -x "$build/tests/cuda_emulation/$program" ] || echo "$program"
-    done | grep -v "^test_emulated_\($but\)\$"
+    done | grep -v "^test_emulated_\($but\)\$" | case $1 in
+    newer) grep 'conformance$\|gradients$\|models$\|attention$\|sequence$\|memory$\|refusal$' ;;
+    *) cat ;;
+    esac
 }
 operations=$(sed -n 's/^ *\(KERNEL\|PRODUCT\)(\([A-Z][A-Z_0-9]*\),.*/\2/p' harness/kernels/operation.h)
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "tests/cuda_emulation/fault_plan.h"
+#include "tests/cuda_emulation/gpus_need.h"
 #include "tests/support/command_run.h"
 #include "tests/support/scratch_folder.h"
 
@@ -208,5 +209,6 @@ int main(void)
         TEST(the_doctor_leaves_nothing_locked),
         TEST(without_nvml_it_is_said_what_is_lost),
     };
+    gpus_need_two();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

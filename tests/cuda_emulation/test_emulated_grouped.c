@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "tests/conformance/conform_worker.h"
+#include "tests/cuda_emulation/gpus_need.h"
 
 static const char *const gpus[] = {"cuda:0", "cuda:1"};
 
@@ -216,5 +217,6 @@ int main(void)
         cmocka_unit_test(the_order_of_threads_changes_nothing),
         cmocka_unit_test(wrong_ids_and_ends_lead_nowhere),
     };
+    gpus_need_two();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -381,9 +381,30 @@ static void a_slow_driver_ends_in_the_budget(void **state)
     }
 }
 
+/* -- EMULATED_FIRST -- */
+
+static int first_gpu_is_a_hopper(void)
+{
+    struct scene_of_device scene;
+    struct device_properties properties;
+    if (device_take("cuda:0", &scene) != 0 ||
+        scene.device->table->properties(scene.device, &properties, NULL) != STATUS_OK) {
+        return 9;
+    }
+    return strcmp(properties.target, "sm_90") == 0;
+}
+
+static void another_architecture_may_come_first(void **state)
+{
+    (void)state;
+    assert_int_equal(answer_of(first_gpu_is_a_hopper, NULL), 0);
+    assert_int_equal(answer_of(first_gpu_is_a_hopper, "EMULATED_FIRST=1"), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(another_architecture_may_come_first),
         cmocka_unit_test(a_child_of_a_started_parent_has_no_runtime),
         cmocka_unit_test(memory_is_counted_by_granules),
         cmocka_unit_test(memory_is_aligned_to_no_more_than_is_promised),

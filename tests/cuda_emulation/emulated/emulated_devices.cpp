@@ -127,7 +127,9 @@ int emulated_board_count(void)
 
 const struct emulated_board *emulated_board_at(int board)
 {
-    return &architectures[(size_t)board % (sizeof architectures / sizeof architectures[0])];
+    static const char *const first = getenv("EMULATED_FIRST");
+    static const size_t before = first != nullptr ? strtoul(first, nullptr, 10) : 0;
+    return &architectures[((size_t)board + before) % (sizeof architectures / sizeof architectures[0])];
 }
 
 void emulated_uuid_read(int board, char bytes[EMULATED_UUID_BYTES])
