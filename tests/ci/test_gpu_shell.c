@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "tests/support/command_run.h"
 #include "tests/support/scratch_folder.h"
@@ -151,6 +152,84 @@ static void the_worst_comes_first(void **state)
     }
 }
 
+#define PARTS_SOURCED                                                                                                  \
+    SOURCED ". ci/gpu-time.sh; . ci/gpu-parts.sh; . ci/gpu-peers.sh; gpu=yes; : >\"$1/cause\"; : >\"$1/remark\"\n"
+
+/* The exit code of a run, the statuses of its cases ("disturbed": ok, and somebody else was there), whether a GPU is
+ * used; what becomes of the code, and the cause. */
+static void the_records_decide_over_a_run(void **state)
+{
+    (void)state;
+    static const struct {
+        int code;
+        const char *cases, *gpu, *decision;
+    } rows[] = {
+        {0, "ok ok", "yes", "0"},
+        {3, "ok oom", "yes", "1"}, /* --fitting has said that it fits */
+        {3, "ok skip", "yes", "3"},
+        {3, "ok timeout", "yes", "3 time"},
+        {3, "oom timeout", "yes", "1"},
+        {3, "oom disturbed", "yes", "3 disturbed"}, /* nobody knows whose bytes were wanting */
+        {3, "oom disturbed", "no", "1"},
+        {1, "fail disturbed", "yes", "1"},
+        {1, "ok disturbed", "yes", "3 disturbed"},
+        {3, "error ok", "yes", "1"},
+        {2, "oom", "yes", "2"},
+        {99, "", "yes", "99"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char script[2048], printed[64];
+        snprintf(script, sizeof script,
+                 PARTS_SOURCED
+                 "gpu=%s; for word in %s; do case $word in\n"
+                 "disturbed) echo '\"type\": \"case\", \"status\": \"ok\", \"validity\": {\"valid\": false, "
+                 "\"reasons\": [\"who\"]}' ;;\n"
+                 "*) echo '\"type\": \"case\", \"status\": \"'$word'\"' ;; esac; done >\"$1/records\"\n"
+                 "run_code %d \"$1/records\"; echo $? $(cut -f 1 \"$1/cause\")",
+                 rows[i].gpu, rows[i].cases, rows[i].code);
+        snprintf(printed, sizeof printed, "%s\n", rows[i].decision);
+        script_gives(script, 0, printed);
+    }
+}
+
+/* PyTorch's bytes are held against ours where its release is followed and the class of the GPU is known. */
+static void a_class_that_nobody_knows_is_not_judged(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *torch, *target;
+        int compared;
+        const char *decision;
+    } rows[] = {
+        {"$release", "sm_90", 0, "0"},
+        {"$release", "sm_90", 1, "1"},
+        {"$release", "sm_90", 3, "3"},
+        {"$release", "sm_7", 1, "3 unjudged the class sm_7"},
+        {"$release", "sm_7", 0, "0"},
+        {"$release", "", 1, "3 unjudged the class that has no name"},
+        {"1.2", "sm_90", 1, "3 unjudged the torch is 1.2,"},
+    };
+    script_write(folder, "python", "exit 0");
+    char built[64];
+    snprintf(built, sizeof built, "%s/build", folder);
+    assert_int_equal(mkdir(built, 0700), 0);
+    script_write(built, "assay",
+                 "case $1 in gpus) echo '\"target\": \"sm_90\"' ;; *) echo compared; exit \"$compared\" ;; esac");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char script[2048], printed[96];
+        snprintf(script, sizeof script,
+                 PARTS_SOURCED "limited() { \"$@\"; }; python=$1/python build=$1/build gpu_target=%s\n"
+                               "release=$(sed -n 's/.* follows transformers [0-9.]*, torch \\([0-9.]*\\) .*/\\1/p' "
+                               "docs/RELEASES.md); echo \"\\\"torch\\\": \\\"%s.0\\\"\" >\"$1/truth.jsonl\"\n"
+                               "echo x >\"$1/records.jsonl\"; : >\"$1/codes\"; export compared=%d\n"
+                               "part_compare >/dev/null; echo $? $(cut -f 1 \"$1/cause\") "
+                               "$(grep -o 'the class .*\\|the torch is [^ ]*' \"$1/remark\")",
+                 rows[i].target, rows[i].torch, rows[i].compared);
+        snprintf(printed, sizeof printed, "%s\n", rows[i].decision);
+        script_gives(script, 0, printed);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -161,6 +240,8 @@ int main(void)
         cmocka_unit_test(a_client_keeps_the_gpu_awake),
         cmocka_unit_test(the_build_has_as_long_as_the_cores_need),
         cmocka_unit_test(the_worst_comes_first),
+        cmocka_unit_test(the_records_decide_over_a_run),
+        cmocka_unit_test(a_class_that_nobody_knows_is_not_judged),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }
