@@ -11,7 +11,12 @@ enum { CACHE_BYTES_CLOCK = 64, SHARED_BYTES_CLOCK = 128, WAIT_CLOCKS = 500 };
 
 #define MIB 1048576.0
 
-/* Shared memory of a block: CUDA C++ Programming Guide, Technical Specifications per Compute Capability. */
+/* Peaks are those of the datasheets that each row names. What those do not have: the clock of a T4 and its second-level
+ * cache as deviceQuery prints them, the clock of an L40S from its float32 peak (two operations for each of 128
+ * lanes of a processor), the cache of an L40S as that of an L40 (96 MiB, arXiv:2606.22588). Not looked up: processors,
+ * clock and cache of a B200.
+ *
+ * Shared memory of a block: CUDA C++ Programming Guide, Technical Specifications per Compute Capability. */
 const struct model_device model_devices[] = {
     {"sm_75", "Tesla T4", 40, 1.59e9, 320e9, 4 * MIB, 8.1e12, 65e12, 64 * 1024, false,
      "NVIDIA T4 datasheet (DS-09209) and Turing architecture whitepaper (WP-09183)"},
