@@ -53,7 +53,7 @@ static unsigned char *outputs_of_run(const char *spec, const struct trial *trial
 {
     struct status error = {0};
     struct device *gpu = gpu_open(spec);
-    if (gpu->table->run(gpu, &trial->call, &error) != STATUS_OK) {
+    if (gpu->table->run(gpu, &trial->call, &error) != STATUS_OK || gpu->table->synchronize(gpu, &error) != STATUS_OK) {
         fail_msg("%s", error.text);
     }
     device_close(gpu);
