@@ -319,13 +319,14 @@ const emulation_offer *emulation_warp_offer(int line, const void *bytes, size_t 
     return &offered[self->turn][emulated_seen.lane / WARP * WARP];
 }
 
-const void *emulation_warp_partner(int line, unsigned mask, const void *value, size_t bytes, int lane_mask)
+void emulation_warp_swap(int line, unsigned mask, void *value, size_t bytes, int lane_mask)
 {
     if (mask != 0xffffffffu) {
         fault("a shuffle of part of a warp is not emulated");
-        return nullptr;
+        return;
     }
-    return emulation_warp_offer(line, value, bytes)[(emulated_seen.lane % WARP) ^ lane_mask].bytes;
+    const emulation_offer *offers = emulation_warp_offer(line, value, bytes);
+    memcpy(value, offers[(emulated_seen.lane % WARP) ^ lane_mask].bytes, bytes);
 }
 
 unsigned emulation_warp_ballot(int line, unsigned mask, bool predicate)

@@ -32,8 +32,8 @@ extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 /* A wait that lanes reach at different lines is a fault, as is one that some lanes never reach. */
 void emulation_block_wait(int line);
 int emulation_block_or(int line, int predicate);
-/* What lane ^ lane_mask has offered; NULL: the mask is not that of a whole warp. */
-const void *emulation_warp_partner(int line, unsigned mask, const void *value, size_t bytes, int lane_mask);
+/* value becomes what lane ^ lane_mask has; it stays if the mask is not that of a whole warp. */
+void emulation_warp_swap(int line, unsigned mask, void *value, size_t bytes, int lane_mask);
 unsigned emulation_warp_ballot(int line, unsigned mask, bool predicate);
 /* Every lane of the warp offers some bytes; returns what its 32 lanes offered, for as long as this one offers no
  * more. */
@@ -56,8 +56,8 @@ void *emulation_shared_variable(const void *key, size_t bytes);
 template <typename kind> kind emulation_warp_exchange(int line, unsigned mask, kind value, int lane_mask)
 {
     static_assert(sizeof(kind) == 4 || sizeof(kind) == 8, "a shuffle moves 4 bytes or 8");
-    const void *other = emulation_warp_partner(line, mask, &value, sizeof value, lane_mask);
-    return other != nullptr ? *(const kind *)other : value;
+    emulation_warp_swap(line, mask, &value, sizeof value, lane_mask);
+    return value;
 }
 
 #define __syncthreads()                         emulation_barrier(emulation_block_wait(__LINE__))
