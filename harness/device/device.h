@@ -49,7 +49,7 @@ struct device_disturbance {
 enum { DECLINED_ROWS = 16 };
 struct declined_products {
     enum opcode opcode;
-    char library[16]; /* "cuBLAS", "cublasLt" */
+    char library[16]; /* "cuBLAS", "cublasLt", "cuDNN" */
     char status[64];  /* what it said: "CUBLAS_STATUS_NOT_SUPPORTED"; of several that found no row "others" */
     int64_t count;
 };
@@ -101,6 +101,7 @@ struct device_convolution {
     int64_t given_bytes;                         /* the workspace of the calls */
     int64_t engine, workspace_bytes;             /* as the library numbers it; -1 and 0: none fits, own kernels do it */
     int64_t first_engine, first_workspace_bytes; /* the first that is ready; -1 and 0: none is */
+    char refusal[64]; /* the library's word for what it first refused on the way; "": it refused nothing */
     int64_t call_count;
 };
 

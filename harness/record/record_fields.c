@@ -161,6 +161,7 @@ const struct field RECORD_CASE_FIELDS[] = {
     {"convolutions.forms.#.workspace_bytes", KIND_INTEGER | KIND_NULL, true},
     {"convolutions.forms.#.first_engine", KIND_INTEGER | KIND_NULL, true},
     {"convolutions.forms.#.first_workspace_bytes", KIND_INTEGER | KIND_NULL, true},
+    {"convolutions.forms.#.refusal", KIND_STRING | KIND_NULL, false},
     {"estimates", KIND_OBJECT | KIND_NULL, true},
     {"estimates.*", KIND_OBJECT | KIND_NULL, false},
     {"verdicts", KIND_ARRAY, true},

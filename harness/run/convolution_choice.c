@@ -6,6 +6,11 @@ static struct json *known_or_null(bool known, int64_t value)
     return known ? json_integer_new(value) : json_null_new();
 }
 
+static struct json *text_or_null(const char *text)
+{
+    return text[0] != '\0' ? json_string_new(text) : json_null_new();
+}
+
 static struct json *form_json(const struct device_convolution *form)
 {
     bool named = form->first_engine >= 0, found = form->engine >= 0;
@@ -25,13 +30,9 @@ static struct json *form_json(const struct device_convolution *form)
                 json_set(object, "engine", known_or_null(found, form->engine)) &&
                 json_set(object, "workspace_bytes", known_or_null(found, form->workspace_bytes)) &&
                 json_set(object, "first_engine", known_or_null(named, form->first_engine)) &&
-                json_set(object, "first_workspace_bytes", known_or_null(named, form->first_workspace_bytes));
+                json_set(object, "first_workspace_bytes", known_or_null(named, form->first_workspace_bytes)) &&
+                json_set(object, "refusal", text_or_null(form->refusal));
     return json_made(object, made);
-}
-
-static struct json *text_or_null(const char *text)
-{
-    return text[0] != '\0' ? json_string_new(text) : json_null_new();
 }
 
 static struct json *told_json(const struct device_convolutions *told)

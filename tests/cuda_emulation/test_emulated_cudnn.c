@@ -12,7 +12,6 @@
 
 #include "harness/device/device.h"
 #include "harness/kernels/convert.h"
-#include "tests/cuda_emulation/gpus_need.h"
 #include "tests/kernels/trial_plan.h"
 #include "tests/kernels/trial_site.h"
 
@@ -206,6 +205,8 @@ static void the_workspace_chooses_the_engine(void **state)
                 {"9.1.0,bare", LAYOUT_BYTES, 67, LAYOUT_BYTES},
                 {"9.1.0,bare", LAYOUT_BYTES - 512, -1, 0},
                 {"9.2.0,bare", LAYOUT_BYTES - 512, -1, 0},
+                {"9.19.0,plain", LAYOUT_BYTES, 67, LAYOUT_BYTES},
+                {"9.19.0,plain", LAYOUT_BYTES - 512, -1, 0},
                 {"9.19.0,unsupported:1", 65536, -1, 0}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -345,11 +346,52 @@ static void an_engine_that_fails_is_given_up(void **state)
     assert_int_equal(form_last(&bench).engine, -1);
     assert_int_equal(form_last(&bench).first_engine, 67);
     assert_int_equal(form_last(&bench).call_count, 3);
+    assert_string_equal(form_last(&bench).refusal, "CUDNN_STATUS_EXECUTION_FAILED");
     assert_int_equal(told_by(bench.device).form_count, 1);
+    struct device_reading reading = {0};
+    assert_int_equal(bench.device->table->read_memory(bench.device, &reading, NULL), STATUS_OK);
+    assert_string_equal(reading.declined[0].library, "cuDNN");
+    assert_string_equal(reading.declined[0].status, "CUDNN_STATUS_EXECUTION_FAILED");
+    assert_int_equal(reading.declined[0].count, 3);
     assert_int_equal(told_by(bench.device).own_call_count, 3);
     assert_int_equal(setenv("EMULATED_CUDNN", "9.19.0", 1), 0);
     assert_int_equal(convolve(&bench, OPCODE_CONVOLUTION, 65536), STATUS_OK);
     assert_int_equal(told_by(bench.device).own_call_count, 4);
+    bench_close(&bench);
+}
+
+/* The next one that fits computes, for good; a form that was never refused says so. */
+static void the_next_engine_takes_over(void **state)
+{
+    static struct bench bench;
+    (void)state;
+    bench_open(&bench, "cuda:1", "9.19.0,broken:67");
+    assert_int_equal(convolve(&bench, OPCODE_CONVOLUTION, 65536), STATUS_OK);
+    assert_int_equal(convolve(&bench, OPCODE_CONVOLUTION, 65536), STATUS_OK);
+    assert_int_equal(form_last(&bench).engine, 1);
+    assert_int_equal(form_last(&bench).workspace_bytes, 0);
+    assert_int_equal(form_last(&bench).first_engine, 67);
+    assert_string_equal(form_last(&bench).refusal, "CUDNN_STATUS_EXECUTION_FAILED");
+    assert_int_equal(told_by(bench.device).library_call_count, 2);
+    struct device_reading reading = {0};
+    assert_int_equal(bench.device->table->read_memory(bench.device, &reading, NULL), STATUS_OK);
+    assert_int_equal(reading.declined[0].count, 0);
+    bench_close(&bench);
+    bench_open(&bench, "cuda:1", "9.19.0");
+    assert_int_equal(convolve(&bench, OPCODE_CONVOLUTION, 65536), STATUS_OK);
+    assert_string_equal(form_last(&bench).refusal, "");
+    bench_close(&bench);
+}
+
+/* Before sm_80 the tape's workspaces are not cuDNN's. */
+static void an_older_gpu_has_our_own_kernels(void **state)
+{
+    static struct bench bench;
+    (void)state;
+    bench_open(&bench, "cuda:0", "9.19.0");
+    assert_int_equal(convolve(&bench, OPCODE_CONVOLUTION, 65536), STATUS_OK);
+    assert_int_equal(told_by(bench.device).own_call_count, 1);
+    assert_int_equal(told_by(bench.device).form_count, 0);
     bench_close(&bench);
 }
 
@@ -358,7 +400,7 @@ static void two_gpus_have_two_handles(void **state)
 {
     static struct bench first, second;
     (void)state;
-    bench_open(&first, "cuda:0", "9.19.0");
+    bench_open(&first, "cuda:2", "9.19.0");
     bench_open(&second, "cuda:1", "9.19.0");
     for (int i = 0; i < 2; i++) {
         assert_int_equal(convolve(&first, OPCODE_CONVOLUTION, 65536), STATUS_OK);
@@ -397,10 +439,12 @@ int main(void)
         cmocka_unit_test(what_would_end_the_process_is_refused),
         cmocka_unit_test(who_leaves_it_out_has_our_own_kernels),
         cmocka_unit_test(an_engine_that_fails_is_given_up),
+        cmocka_unit_test(the_next_engine_takes_over),
+        cmocka_unit_test(an_older_gpu_has_our_own_kernels),
         cmocka_unit_test(two_gpus_have_two_handles),
         cmocka_unit_test(many_forms_go_round),
         cmocka_unit_test(every_shape_is_right),
     };
-    gpus_need_two();
+    setenv("EMULATED_GPUS", "3", 1); /* sm_75, sm_90, sm_80 */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,6 +38,7 @@ static void a_record_has_library_engine_and_workspace(void **state)
         calls += integer_at(form, "call_count");
         assert_string_equal(text_at(form, "dtype"), "bfloat16");
         assert_int_equal(integer_at(form, "first_engine"), 67);
+        assert_non_null(json_get(form, "refusal"));
         assert_true(integer_at(form, "workspace_bytes") <= (integer_at(form, "given_bytes") + 511) / 512 * 512);
     }
     assert_int_equal(calls, integer_at(told, "library_call_count") + integer_at(told, "own_call_count"));

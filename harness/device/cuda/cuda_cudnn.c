@@ -1,9 +1,12 @@
 /* Convolutions through cuDNN, as PyTorch has them, in the workspace that the tape gave the call: cuDNN takes none by
  * itself. Which engine computes which form is in cudnn_forms.c; what cuDNN does not do, cuda_convolution.c does. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/device/cuda/cuda_device.h"
 #include "harness/kernels/launch.h"
+
+enum { CUDNN_ARCHITECTURE_OLDEST = 80 };
 
 static bool tensor_aligns(const struct tensor *tensor)
 {
@@ -28,21 +31,32 @@ static enum status_code bias_add(struct cuda_device *cuda, const struct convolut
     return launch_check(cuda, kernel_cuda_run(&add, NULL), doing, error);
 }
 
-/* Whether the engine of that form computed it. */
-static bool form_run(struct cudnn_forms *forms, int place, const struct convolution_plan *plan)
+/* Whether an engine of that form computed it. One that fails as it runs gives way to the next that fits, for good, as
+ * with PyTorch. */
+static bool form_run(struct cuda_device *cuda, int place, const struct convolution_plan *plan)
 {
+    struct cudnn_forms *forms = &cuda->cudnn;
     const struct cudnn_engine *engine = &forms->engines[place];
     forms->forms[place].call_count++;
-    if (engine->plan == NULL) {
-        return false;
+    for (bool found = engine->plan != NULL; found;) {
+        void *workspace = engine->workspace_bytes > 0 ? plan->workspace.data : NULL;
+        int status = cudnn_engine_run(&forms->library, engine, plan, workspace);
+        if (status == DNN_STATUS_SUCCESS) {
+            return true;
+        }
+        cudaGetLastError(); /* what is lost for good is told by the kernel that comes instead */
+        found = cudnn_forms_next(forms, place, plan, status);
     }
-    void *workspace = engine->workspace_bytes > 0 ? plan->workspace.data : NULL;
-    if (cudnn_engine_run(&forms->library, engine, plan, workspace) == DNN_STATUS_SUCCESS) {
-        return true;
+    if (forms->forms[place].refusal[0] != '\0') {
+        declined_note(cuda, "cuDNN", forms->forms[place].refusal);
     }
-    cudnn_forms_refuse(forms, place);
-    cudaGetLastError(); /* what is lost for good is told by the kernel that comes instead */
     return false;
+}
+
+/* The tape knows what cuDNN takes from this architecture on. */
+static bool gpu_suits(const struct cuda_device *cuda)
+{
+    return strtol(cuda->target + strlen("sm_"), NULL, 10) >= CUDNN_ARCHITECTURE_OLDEST;
 }
 
 /* The library with the first form, the code of an engine with the first call of each: all of it counts as a library's.
@@ -50,19 +64,19 @@ static bool form_run(struct cudnn_forms *forms, int place, const struct convolut
 static bool convolution_run(struct cuda_device *cuda, enum opcode opcode, const struct convolution_plan *plan)
 {
     struct cudnn_forms *forms = &cuda->cudnn;
-    if (!cudnn_suits(plan) || !tensor_aligns(plan->image) || !tensor_aligns(plan->weight) ||
+    if (!gpu_suits(cuda) || !cudnn_suits(plan) || !tensor_aligns(plan->image) || !tensor_aligns(plan->weight) ||
         !tensor_aligns(plan->result) || (forms->tried && forms->library.library == NULL)) {
         return false;
     }
     int place = forms->library.library != NULL ? cudnn_forms_find(forms, opcode, plan) : -1;
     if (place >= 0) {
-        return form_run(forms, place, plan);
+        return form_run(cuda, place, plan);
     }
     struct load_stretch stretch = load_begin(&cuda->loads);
     if (cudnn_forms_open(forms)) {
         place = cudnn_forms_add(forms, opcode, plan);
     }
-    bool done = place >= 0 && form_run(forms, place, plan);
+    bool done = place >= 0 && form_run(cuda, place, plan);
     load_end(&cuda->loads, &stretch, LOAD_LIBRARY);
     return done;
 }

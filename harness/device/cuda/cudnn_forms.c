@@ -73,28 +73,38 @@ static int place_take(struct cudnn_forms *forms)
     return place;
 }
 
+static void form_fill(struct cudnn_forms *forms, int place)
+{
+    struct device_convolution *form = &forms->forms[place];
+    const struct cudnn_engine *engine = &forms->engines[place];
+    form->engine = engine->index;
+    form->workspace_bytes = engine->workspace_bytes;
+    form->first_engine = engine->first_index;
+    form->first_workspace_bytes = engine->first_workspace_bytes;
+    if (engine->refusal != DNN_STATUS_SUCCESS) {
+        snprintf(form->refusal, sizeof form->refusal, "%s", forms->library.status_text(engine->refusal));
+    }
+}
+
 int cudnn_forms_add(struct cudnn_forms *forms, enum opcode opcode, const struct convolution_plan *plan)
 {
     int place = place_take(forms);
     if (place < 0) {
         return place;
     }
-    struct device_convolution *form = &forms->forms[place];
     struct cudnn_engine *engine = &forms->engines[place];
-    *form = form_of(opcode, plan);
+    forms->forms[place] = form_of(opcode, plan);
     cudnn_engine_find(&forms->library, opcode, plan, workspace_room(plan->workspace.bytes), engine);
-    form->engine = engine->index;
-    form->workspace_bytes = engine->workspace_bytes;
-    form->first_engine = engine->first_index;
-    form->first_workspace_bytes = engine->first_workspace_bytes;
+    form_fill(forms, place);
     return place;
 }
 
-void cudnn_forms_refuse(struct cudnn_forms *forms, int place)
+bool cudnn_forms_next(struct cudnn_forms *forms, int place, const struct convolution_plan *plan, int refusal)
 {
-    cudnn_engine_release(&forms->library, &forms->engines[place]);
-    forms->forms[place].engine = CUDNN_ENGINE_NONE;
-    forms->forms[place].workspace_bytes = 0;
+    bool found = cudnn_engine_next(&forms->library, forms->forms[place].opcode, plan,
+                                   workspace_room(plan->workspace.bytes), refusal, &forms->engines[place]);
+    form_fill(forms, place);
+    return found;
 }
 
 void cudnn_forms_close(struct cudnn_forms *forms)

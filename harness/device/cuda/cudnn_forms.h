@@ -32,8 +32,8 @@ int cudnn_forms_find(const struct cudnn_forms *forms, enum opcode opcode, const 
 /* Looks for an engine within the plan's workspace. Returns the place of the form; -1: the host has no memory for it. */
 int cudnn_forms_add(struct cudnn_forms *forms, enum opcode opcode, const struct convolution_plan *plan);
 
-/* The form goes on without an engine: it refused to run. */
-void cudnn_forms_refuse(struct cudnn_forms *forms, int place);
+/* The form goes on with the next engine that fits, because its own answered refusal as it ran. False: there is none. */
+bool cudnn_forms_next(struct cudnn_forms *forms, int place, const struct convolution_plan *plan, int refusal);
 
 /* Gives back what is cuDNN's, on the current device; its forms can still be told. */
 void cudnn_forms_close(struct cudnn_forms *forms);

@@ -13,6 +13,8 @@ enum {
     UNTOLD = -1
 };
 
+static const int on_tensor_cores = 1 << DNN_NUMERICAL_NOTE_TENSOR_CORE;
+
 /* What PyTorch leaves out of a list, and what we leave out besides. */
 static const int refused_by_pytorch = 1 << DNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS;
 static const int refused_by_us = 1 << DNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION | 1 << DNN_NUMERICAL_NOTE_FFT |
@@ -27,25 +29,37 @@ struct attribute {
     const void *values;
 };
 
-static bool attributes_set(const struct cudnn_library *cudnn, void *descriptor, const struct attribute *attributes,
-                           int count)
+static int attributes_set(const struct cudnn_library *cudnn, void *descriptor, const struct attribute *attributes,
+                          int count)
 {
-    bool set = true;
-    for (int i = 0; i < count && set; i++) {
+    int status = DNN_STATUS_SUCCESS;
+    for (int i = 0; i < count && status == DNN_STATUS_SUCCESS; i++) {
         const struct attribute *one = &attributes[i];
-        set = cudnn->attribute_set(descriptor, one->name, one->type, one->count, one->values) == DNN_STATUS_SUCCESS;
+        status = cudnn->attribute_set(descriptor, one->name, one->type, one->count, one->values);
     }
-    return set;
+    return status;
+}
+
+/* Whether it is success; the first that is none the engine keeps. */
+static bool status_keep(struct cudnn_engine *engine, int status)
+{
+    if (engine->refusal == DNN_STATUS_SUCCESS) {
+        engine->refusal = status;
+    }
+    return status == DNN_STATUS_SUCCESS;
 }
 
 /* A descriptor with its attributes, finalized; NULL: cuDNN refused one of them. */
-static void *descriptor_new(const struct cudnn_library *cudnn, int kind, const struct attribute *attributes, int count)
+static void *descriptor_new(const struct cudnn_library *cudnn, int kind, const struct attribute *attributes, int count,
+                            struct cudnn_engine *engine)
 {
     void *descriptor = NULL;
-    if (cudnn->descriptor_create(kind, &descriptor) != DNN_STATUS_SUCCESS) {
+    if (!status_keep(engine, cudnn->descriptor_create(kind, &descriptor))) {
         return NULL;
     }
-    if (!attributes_set(cudnn, descriptor, attributes, count) || cudnn->finalize(descriptor) != DNN_STATUS_SUCCESS) {
+    int status = attributes_set(cudnn, descriptor, attributes, count);
+    status = status == DNN_STATUS_SUCCESS ? cudnn->finalize(descriptor) : status;
+    if (!status_keep(engine, status)) {
         cudnn->descriptor_destroy(descriptor);
         return NULL;
     }
@@ -68,7 +82,8 @@ static int data_type_of(enum dtype dtype)
     return dtype == DTYPE_FLOAT16 ? DNN_DATA_HALF : dtype == DTYPE_BFLOAT16 ? DNN_DATA_BFLOAT16 : DNN_DATA_FLOAT;
 }
 
-static void *tensor_new(const struct cudnn_library *cudnn, int64_t id, const struct tensor *tensor)
+static void *tensor_new(const struct cudnn_library *cudnn, int64_t id, const struct tensor *tensor,
+                        struct cudnn_engine *engine)
 {
     const int64_t alignment = CUDNN_TENSOR_ALIGNMENT_BYTES, *size = tensor->size;
     const int64_t stride[RANK] = {size[1] * size[2] * size[3], size[2] * size[3], size[3], 1};
@@ -80,10 +95,12 @@ static void *tensor_new(const struct cudnn_library *cudnn, int64_t id, const str
         {DNN_ATTR_TENSOR_STRIDES, DNN_TYPE_INT64, RANK, stride},
         {DNN_ATTR_TENSOR_BYTE_ALIGNMENT, DNN_TYPE_INT64, 1, &alignment},
     };
-    return descriptor_new(cudnn, DNN_BACKEND_TENSOR_DESCRIPTOR, attributes, sizeof attributes / sizeof attributes[0]);
+    return descriptor_new(cudnn, DNN_BACKEND_TENSOR_DESCRIPTOR, attributes, sizeof attributes / sizeof attributes[0],
+                          engine);
 }
 
-static void *window_new(const struct cudnn_library *cudnn, const struct convolution_plan *plan)
+static void *window_new(const struct cudnn_library *cudnn, const struct convolution_plan *plan,
+                        struct cudnn_engine *engine)
 {
     const int64_t dimensions = 2, dilation[] = {1, 1};
     const int64_t stride[] = {plan->stride, plan->stride}, padding[] = {plan->padding, plan->padding};
@@ -98,13 +115,13 @@ static void *window_new(const struct cudnn_library *cudnn, const struct convolut
         {DNN_ATTR_CONVOLUTION_POST_PADDINGS, DNN_TYPE_INT64, 2, padding},
     };
     return descriptor_new(cudnn, DNN_BACKEND_CONVOLUTION_DESCRIPTOR, attributes,
-                          sizeof attributes / sizeof attributes[0]);
+                          sizeof attributes / sizeof attributes[0], engine);
 }
 
 /* The three passes differ in the names of their attributes, which follow one another: alpha, beta, the window, weight,
  * image, result. */
 static void *operation_new(const struct cudnn_library *cudnn, enum opcode opcode, void *window, void *image,
-                           void *weight, void *result)
+                           void *weight, void *result, struct cudnn_engine *engine)
 {
     const float one = 1.0f, zero = 0.0f;
     bool forward = opcode == OPCODE_CONVOLUTION, to_image = opcode == OPCODE_CONVOLUTION_BACKWARD_INPUT;
@@ -122,21 +139,21 @@ static void *operation_new(const struct cudnn_library *cudnn, enum opcode opcode
         {first + 4, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &image},
         {first + 5, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &result},
     };
-    return descriptor_new(cudnn, kind, attributes, sizeof attributes / sizeof attributes[0]);
+    return descriptor_new(cudnn, kind, attributes, sizeof attributes / sizeof attributes[0], engine);
 }
 
 /* The graph of one operation, which the engine owns with what it is made of; NULL: cuDNN takes no such convolution. */
 static void *graph_new(const struct cudnn_library *cudnn, enum opcode opcode, const struct convolution_plan *plan,
                        struct cudnn_engine *engine)
 {
-    void *image = descriptor_keep(engine, tensor_new(cudnn, IMAGE_ID, plan->image));
-    void *weight = descriptor_keep(engine, tensor_new(cudnn, WEIGHT_ID, plan->weight));
-    void *result = descriptor_keep(engine, tensor_new(cudnn, RESULT_ID, plan->result));
-    void *window = descriptor_keep(engine, window_new(cudnn, plan));
+    void *image = descriptor_keep(engine, tensor_new(cudnn, IMAGE_ID, plan->image, engine));
+    void *weight = descriptor_keep(engine, tensor_new(cudnn, WEIGHT_ID, plan->weight, engine));
+    void *result = descriptor_keep(engine, tensor_new(cudnn, RESULT_ID, plan->result, engine));
+    void *window = descriptor_keep(engine, window_new(cudnn, plan, engine));
     if (image == NULL || weight == NULL || result == NULL || window == NULL) {
         return NULL;
     }
-    void *operation = descriptor_keep(engine, operation_new(cudnn, opcode, window, image, weight, result));
+    void *operation = descriptor_keep(engine, operation_new(cudnn, opcode, window, image, weight, result, engine));
     if (operation == NULL) {
         return NULL;
     }
@@ -145,7 +162,7 @@ static void *graph_new(const struct cudnn_library *cudnn, enum opcode opcode, co
         {DNN_ATTR_OPERATIONGRAPH_HANDLE, DNN_TYPE_HANDLE, 1, &cudnn->handle},
     };
     return descriptor_keep(engine, descriptor_new(cudnn, DNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, attributes,
-                                                  cudnn->handle != NULL ? 2 : 1));
+                                                  cudnn->handle != NULL ? 2 : 1, engine));
 }
 
 /* ---- the choice ---- */
@@ -184,7 +201,8 @@ static bool choice_read(const struct cudnn_library *cudnn, struct choice *choice
 }
 
 /* The plan of a choice, with the bytes that it wants; NULL: it cannot be made ready. */
-static void *plan_new(const struct cudnn_library *cudnn, const struct choice *choice, int64_t *wanted_bytes)
+static void *plan_new(const struct cudnn_library *cudnn, const struct choice *choice, int64_t *wanted_bytes,
+                      struct cudnn_engine *engine)
 {
     bool here = cudnn->device == NULL;
     int64_t count = 0;
@@ -193,7 +211,7 @@ static void *plan_new(const struct cudnn_library *cudnn, const struct choice *ch
         {here ? DNN_ATTR_EXECUTION_PLAN_HANDLE : DNN_ATTR_EXECUTION_PLAN_DEVICEPROP,
          here ? DNN_TYPE_HANDLE : DNN_TYPE_BACKEND_DESCRIPTOR, 1, here ? &cudnn->handle : &cudnn->device},
     };
-    void *plan = descriptor_new(cudnn, DNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, attributes, 2);
+    void *plan = descriptor_new(cudnn, DNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, attributes, 2, engine);
     if (plan != NULL && cudnn->attribute_get(plan, DNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, DNN_TYPE_INT64, 1, &count,
                                              wanted_bytes) != DNN_STATUS_SUCCESS) {
         cudnn->descriptor_destroy(plan);
@@ -213,13 +231,16 @@ static bool choice_look(const struct cudnn_library *cudnn, void *config, int64_t
         return false;
     }
     bool is_first = engine->first_index == CUDNN_ENGINE_NONE;
-    bool may_serve = (choice.notes & refused_by_us) == 0 && choice.workspace_bytes <= workspace_bytes;
-    void *plan = is_first || may_serve ? plan_new(cudnn, &choice, &wanted) : NULL;
+    bool has_cores = (choice.notes & on_tensor_cores) != 0;
+    bool may_serve = (choice.notes & refused_by_us) == 0 && choice.workspace_bytes <= workspace_bytes &&
+                     (has_cores || !engine->first_has_cores);
+    void *plan = is_first || may_serve ? plan_new(cudnn, &choice, &wanted, engine) : NULL;
     if (plan == NULL) {
         return false;
     }
     if (is_first) {
         engine->first_index = choice.index;
+        engine->first_has_cores = has_cores;
         engine->first_workspace_bytes = wanted;
     }
     if (!may_serve || wanted > workspace_bytes) {
@@ -246,7 +267,7 @@ static void heuristic_ask(const struct cudnn_library *cudnn, void *graph, int mo
         {DNN_ATTR_ENGINEHEUR_DEVICEPROP, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &cudnn->device},
     };
     void *heuristic =
-        descriptor_new(cudnn, DNN_BACKEND_ENGINEHEUR_DESCRIPTOR, attributes, cudnn->device != NULL ? 3 : 2);
+        descriptor_new(cudnn, DNN_BACKEND_ENGINEHEUR_DESCRIPTOR, attributes, cudnn->device != NULL ? 3 : 2, engine);
     if (heuristic == NULL) {
         return;
     }
@@ -254,12 +275,13 @@ static void heuristic_ask(const struct cudnn_library *cudnn, void *graph, int mo
            cudnn->descriptor_create(DNN_BACKEND_ENGINECFG_DESCRIPTOR, &choices[made]) == DNN_STATUS_SUCCESS) {
         made++;
     }
-    if (cudnn->attribute_get(heuristic, DNN_ATTR_ENGINEHEUR_RESULTS, DNN_TYPE_BACKEND_DESCRIPTOR, made, &count,
-                             choices) != DNN_STATUS_SUCCESS) {
+    if (!status_keep(engine, cudnn->attribute_get(heuristic, DNN_ATTR_ENGINEHEUR_RESULTS, DNN_TYPE_BACKEND_DESCRIPTOR,
+                                                  made, &count, choices))) {
         count = 0;
     }
     for (int i = 0; i < made; i++) {
-        if (engine->plan != NULL || i >= count || !choice_look(cudnn, choices[i], workspace_bytes, engine)) {
+        bool looks = engine->plan == NULL && i < count && ++engine->place > engine->passed;
+        if (!looks || !choice_look(cudnn, choices[i], workspace_bytes, engine)) {
             cudnn->descriptor_destroy(choices[i]);
         }
     }
@@ -283,16 +305,35 @@ static bool sizes_suit(const struct cudnn_library *cudnn, const struct convoluti
             tensor_element_count(plan->result) <= INT32_MAX);
 }
 
-bool cudnn_engine_find(const struct cudnn_library *cudnn, enum opcode opcode, const struct convolution_plan *plan,
-                       int64_t workspace_bytes, struct cudnn_engine *engine)
+/* The first that fits behind those that were passed. */
+static bool engine_seek(const struct cudnn_library *cudnn, enum opcode opcode, const struct convolution_plan *plan,
+                        int64_t workspace_bytes, struct cudnn_engine *engine)
 {
     static const int modes[] = {DNN_HEUR_MODE_INSTANT, DNN_HEUR_MODE_FALLBACK};
-    *engine = (struct cudnn_engine){.index = CUDNN_ENGINE_NONE, .first_index = CUDNN_ENGINE_NONE};
     void *graph = sizes_suit(cudnn, plan) ? graph_new(cudnn, opcode, plan, engine) : NULL;
     for (int i = 0; i < 2 && graph != NULL && engine->plan == NULL; i++) {
         heuristic_ask(cudnn, graph, modes[i], workspace_bytes, engine);
     }
     return engine->plan != NULL;
+}
+
+bool cudnn_engine_find(const struct cudnn_library *cudnn, enum opcode opcode, const struct convolution_plan *plan,
+                       int64_t workspace_bytes, struct cudnn_engine *engine)
+{
+    *engine = (struct cudnn_engine){.index = CUDNN_ENGINE_NONE, .first_index = CUDNN_ENGINE_NONE};
+    return engine_seek(cudnn, opcode, plan, workspace_bytes, engine);
+}
+
+bool cudnn_engine_next(const struct cudnn_library *cudnn, enum opcode opcode, const struct convolution_plan *plan,
+                       int64_t workspace_bytes, int refusal, struct cudnn_engine *engine)
+{
+    cudnn_engine_release(cudnn, engine);
+    status_keep(engine, refusal);
+    engine->index = CUDNN_ENGINE_NONE;
+    engine->workspace_bytes = 0;
+    engine->passed = engine->place;
+    engine->place = 0;
+    return engine_seek(cudnn, opcode, plan, workspace_bytes, engine);
 }
 
 int cudnn_engine_run(const struct cudnn_library *cudnn, const struct cudnn_engine *engine,
@@ -307,9 +348,8 @@ int cudnn_engine_run(const struct cudnn_library *cudnn, const struct cudnn_engin
     };
     void *pack = NULL;
     int status = cudnn->descriptor_create(DNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &pack);
-    for (size_t i = 0; i < sizeof attributes / sizeof attributes[0] && status == DNN_STATUS_SUCCESS; i++) {
-        const struct attribute *one = &attributes[i];
-        status = cudnn->attribute_set(pack, one->name, one->type, one->count, one->values);
+    if (status == DNN_STATUS_SUCCESS) {
+        status = attributes_set(cudnn, pack, attributes, sizeof attributes / sizeof attributes[0]);
     }
     status = status == DNN_STATUS_SUCCESS ? cudnn->finalize(pack) : status;
     status = status == DNN_STATUS_SUCCESS ? cudnn->execute(cudnn->handle, engine->plan, pack) : status;

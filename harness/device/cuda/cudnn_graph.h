@@ -25,8 +25,13 @@ struct cudnn_engine {
     void *plan;                                  /* NULL: none of them fits */
     void *descriptors[CUDNN_ENGINE_DESCRIPTORS]; /* what the plan was made of, in the order in which it was made */
     int descriptor_count;
-    int64_t index, workspace_bytes;             /* of the plan; CUDNN_ENGINE_NONE and 0: there is none */
-    int64_t first_index, first_workspace_bytes; /* that PyTorch would take: the first that can be made ready */
+    int64_t index, workspace_bytes; /* of the plan; CUDNN_ENGINE_NONE and 0: there is none */
+    /* That PyTorch would take, the first that can be made ready; the same. Where it computes on tensor cores none is
+     * taken that does not: our own kernels are not slower. */
+    int64_t first_index, first_workspace_bytes;
+    bool first_has_cores;
+    int refusal;       /* the first status that was not success, of what was refused on the way; success: none was */
+    int place, passed; /* in cuDNN's lists: of what was looked at last, from 1; of what failed as it ran */
 };
 
 /* Whether it is a convolution of one dtype that cuDNN computes with sums in float32: 16 bits, and float32 whose factors
@@ -37,6 +42,10 @@ bool cudnn_suits(const struct convolution_plan *plan);
  * first. Nothing runs. Release it in either case. */
 bool cudnn_engine_find(const struct cudnn_library *cudnn, enum opcode opcode, const struct convolution_plan *plan,
                        int64_t workspace_bytes, struct cudnn_engine *engine);
+
+/* The next one, in the same order, where the one that was found answered refusal as it ran. */
+bool cudnn_engine_next(const struct cudnn_library *cudnn, enum opcode opcode, const struct convolution_plan *plan,
+                       int64_t workspace_bytes, int refusal, struct cudnn_engine *engine);
 
 /* Queues it on the default stream, with the addresses of plan. workspace: as many bytes as it wants. A status of
  * cuDNN's. */

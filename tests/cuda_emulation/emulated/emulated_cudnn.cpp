@@ -90,7 +90,7 @@ const engine_row engines[] = {
     {18, DNN_HEUR_MODE_INSTANT, notes_tensor_core | 1 << DNN_NUMERICAL_NOTE_NONDETERMINISTIC, false, true, false},
     {71, DNN_HEUR_MODE_INSTANT, notes_tensor_core, false, false, false},
     {3, DNN_HEUR_MODE_FALLBACK, 1 << DNN_NUMERICAL_NOTE_FFT, false, true, false},
-    {1, DNN_HEUR_MODE_FALLBACK, 0, false, true, true},
+    {1, DNN_HEUR_MODE_FALLBACK, notes_tensor_core, false, true, true},
 };
 
 /* -- attributes: which a kind has, of which type, how many values, and that all must be set */
@@ -375,6 +375,11 @@ int number_get(int64_t number, int64_t room, int64_t *count, void *values)
     return SUCCESS;
 }
 
+int notes_of(const engine_row *engine)
+{
+    return engine->index == 1 && emulated_cudnn_refuses("plain") ? 0 : engine->notes;
+}
+
 int notes_get(int notes, int64_t room, int64_t *count, void *values)
 {
     *count = 0;
@@ -422,7 +427,7 @@ int attribute_get(void *of, int attribute, int type, int64_t room, int64_t *coun
     }
     return from->kind == DNN_BACKEND_ENGINE_DESCRIPTOR && attribute == DNN_ATTR_ENGINE_NUMERICAL_NOTE &&
                    type == DNN_TYPE_NUMERICAL_NOTE
-               ? notes_get(from->engine->notes, room, count, values)
+               ? notes_get(notes_of(from->engine), room, count, values)
                : ATTRIBUTE_TYPE;
 }
 
@@ -533,7 +538,8 @@ int execute(void *with, void *of, void *packed)
     if (status != SUCCESS) {
         return status;
     }
-    if (emulated_library_call("cudnnBackendExecute") != CUBLAS_STATUS_SUCCESS || emulated_cudnn_refuses("fails:")) {
+    if (emulated_library_call("cudnnBackendExecute") != CUBLAS_STATUS_SUCCESS || emulated_cudnn_refuses("fails:") ||
+        emulated_cudnn_number("broken:") == plan->engine->index) {
         return EXECUTION_FAILED;
     }
     for (void *address : {job.address[0], job.address[1], job.address[2], job.workspace}) {
@@ -546,7 +552,7 @@ int execute(void *with, void *of, void *packed)
     job.dtype = job.made.type == DNN_DATA_HALF       ? DTYPE_FLOAT16
                 : job.made.type == DNN_DATA_BFLOAT16 ? DTYPE_BFLOAT16
                                                      : DTYPE_FLOAT32;
-    job.rounds = job.dtype == DTYPE_FLOAT32 && (plan->engine->notes & notes_tensor_core) != 0;
+    job.rounds = job.dtype == DTYPE_FLOAT32 && (notes_of(plan->engine) & notes_tensor_core) != 0;
     job.scale = plan->engine->is_right ? 1.0f : 1.25f;
     emulated_work_add([job] { convolution_compute(job); });
     return SUCCESS;

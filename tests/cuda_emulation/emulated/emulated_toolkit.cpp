@@ -97,6 +97,11 @@ bool emulated_cublaslt_is_loaded(size_t cuda_major)
     return cublaslt_loaded && cuda_major == CUBLAS_VER_MAJOR;
 }
 
+int64_t emulated_cudnn_number(const char *word)
+{
+    return word_number(word, "EMULATED_CUDNN");
+}
+
 bool emulated_cudnn_refuses(const char *word)
 {
     int64_t number = word_number(word, "EMULATED_CUDNN");

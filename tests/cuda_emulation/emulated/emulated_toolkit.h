@@ -26,13 +26,15 @@ bool emulated_nvml_is_there(void);
 bool emulated_nvml_has(const char *name);
 
 /* EMULATED_CUDNN=9.19.0[,WORD...]: there is a cuDNN of that release; unset: none. Words: "unsupported:N": one engine in
- * N cannot be made ready; "fails:N": one convolution in N fails as it is executed; "bare": no engine does without a
- * workspace; "lone": it is for a CUDA whose cublasLt is not there; "dies": asking its release ends the process.
+ * N cannot be made ready; "fails:N": one convolution in N fails as it is executed; "broken:N": engine
+ * N fails as it is executed; "bare": no engine does without a workspace; "plain": the one that does is none of tensor
+ * cores; "lone": it is for a CUDA whose cublasLt is not there; "dies": asking its release ends the process.
  * emulated_cudnn_version: as cudnnGetVersion counts, 0 if there is none. emulated_cudnn_refuses: whether the
  * word is there, and of those with a number, whether it falls on this call. */
 size_t emulated_cudnn_version(void);
 size_t emulated_cudnn_cuda_version(void);
 bool emulated_cudnn_refuses(const char *word);
+int64_t emulated_cudnn_number(const char *word); /* behind the word; -1: it is not there */
 
 /* Whether the cublasLt of that CUDA was loaded, by itself or with cuBLAS. */
 bool emulated_cublaslt_is_loaded(size_t cuda_major);
