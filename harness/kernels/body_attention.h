@@ -11,6 +11,14 @@
 #include "harness/kernels/body_random.h"
 #include "harness/kernels/body_tile.h"
 
+/* Memory of a call whose columns may be divided, in rows as attention_pack leaves them: the log-sum-exp of each row in
+ * each part, -infinity if it sees nothing there, and its out, `width` numbers apart. */
+struct attention_parts {
+    float *lse, *out;
+    int64_t width;
+    int count; /* 0: there is none */
+};
+
 /* What a call says, and the size of its tiles. */
 struct attention {
     struct tensor q, k, v, out, lse, mask, grad; /* mask.data is NULL if there is none; grad in backward only */
@@ -22,15 +30,21 @@ struct attention {
     int64_t lse_head, lse_row;      /* elements of lse from head to head and from row to row; 0: it is not wanted */
     float scale, probability, keep_scale;
     int64_t seed;
+    struct attention_parts parts;
     bool causal;
     int tile_rows, tile_columns, tile_width; /* multiples of TILE_STEP; tile_width >= both widths */
 };
+
+static inline bool attention_is_forward(enum opcode opcode)
+{
+    return opcode == OPCODE_ATTENTION || opcode == OPCODE_ATTENTION_IN_PARTS;
+}
 
 static inline void attention_read(struct attention *attention, const struct operation_call *call)
 {
     const struct tensor *t = call->tensors;
     bool gradient_of_bias = call->opcode == OPCODE_ATTENTION_BIAS_GRADIENT;
-    bool backward = call->opcode == OPCODE_ATTENTION_BACKWARD || gradient_of_bias;
+    bool backward = !attention_is_forward(call->opcode), in_parts = call->opcode == OPCODE_ATTENTION_IN_PARTS;
     int first = backward ? 1 : 0;
     int base = backward ? 6 : 3;
     int outs = call->input_count;
@@ -38,7 +52,12 @@ static inline void attention_read(struct attention *attention, const struct oper
     attention->q = t[first];
     attention->k = t[first + 1];
     attention->v = t[first + 2];
-    if (call->input_count > base) {
+    if (in_parts) {
+        attention->parts.lse = (float *)t[3].data;
+        attention->parts.out = (float *)t[4].data;
+        attention->parts.width = t[4].size[4];
+        attention->parts.count = (int)t[4].size[0];
+    } else if (call->input_count > base) {
         attention->mask = t[base];
     }
     attention->out = backward ? t[4] : t[outs];

@@ -3,9 +3,9 @@
  * own, waits for no other, and has the next tile of k and of v on the way while it computes. At the end the block joins
  * what its warps have, in the order of the warps.
  *
- * The rows are the heads that read the same k and v, see attention_pack. A head's columns stay in one block: what
- * several would have to join through is scratch, and the cases account for none in decoding. If batch and heads of k
- * and v are few, so are the blocks. */
+ * The rows are the heads that read the same k and v, see attention_pack. If batch and heads of k and v are few, so are
+ * the blocks, unless the call brings memory for parts: then a block has the columns of one part, leaves there what it
+ * has found, and core_join makes one of all parts of a row, in their order. */
 #ifndef ASSAY_KERNELS_BODY_ATTENTION_CORE_DECODE_H
 #define ASSAY_KERNELS_BODY_ATTENTION_CORE_DECODE_H
 
@@ -49,16 +49,32 @@ BODY void core_decode_fetch(const struct attention *attention, struct attention_
     copies_group();
 }
 
-/* What the block's rows have of the tiles of one warp. */
+/* Tiles [first, end) of columns. */
+struct core_tiles {
+    int first, end;
+};
+
+/* Those of one part, of all parts as many but of the last; without parts all of them. */
 template <typename form>
-BODY void core_decode_sweep(const struct attention *attention, struct attention_place place, uint16_t *shared,
-                            struct core_results<form> &out, struct core_rows<form> &rows)
+BODY struct core_tiles core_decode_tiles(const struct attention *attention, struct attention_place place, int part)
 {
-    int depth = core_depth(attention), tile = (int)threadIdx.x >> 5;
-    uint16_t *k = core_warp_tile<form>(shared, tile, 0), *v = core_warp_tile<form>(shared, tile, 1);
     int64_t last = place.row + form::still - 1;
     int64_t end = columns_end(attention, last < attention->rows ? last : attention->rows - 1);
-    int tiles = end > 0 ? (int)((end + form::moving - 1) / form::moving) : 0;
+    int count = end > 0 ? (int)((end + form::moving - 1) / form::moving) : 0;
+    int parts = attention->parts.count > 0 ? attention->parts.count : 1, each = (count + parts - 1) / parts;
+    struct core_tiles tiles = {part * each, (part + 1) * each};
+    tiles.end = tiles.end < count ? tiles.end : count;
+    return tiles;
+}
+
+/* What the block's rows have of the tiles of one warp. */
+template <typename form>
+BODY void core_decode_sweep(const struct attention *attention, struct attention_place place, int part, uint16_t *shared,
+                            struct core_results<form> &out, struct core_rows<form> &rows)
+{
+    struct core_tiles of_part = core_decode_tiles<form>(attention, place, part);
+    int depth = core_depth(attention), warp = (int)threadIdx.x >> 5, tile = of_part.first + warp, tiles = of_part.end;
+    uint16_t *k = core_warp_tile<form>(shared, warp, 0), *v = core_warp_tile<form>(shared, warp, 1);
     core_fetch<form, form::still>(shared, head_rows(&attention->q, place.batch, place.head, place.row), depth);
     copies_group();
     core_decode_fetch<form>(attention, place, tile, tiles, &attention->k, k);
@@ -136,9 +152,51 @@ template <typename form> BODY struct core_joined<form> core_decode_join(uint16_t
     return joined;
 }
 
-/* out and lse of the block's rows, 8 numbers of one row at a time. */
+/* Where a row of a part has its log-sum-exp; its out is as many rows into the memory of outs. */
+BODY int64_t
+core_part_row(const struct attention *attention, struct attention_place place, int part)
+{
+    return ((part * attention->batches + place.batch) * attention->heads + place.head) * attention->rows + place.row;
+}
+
+/* 16 bytes of a row of a part. */
+struct alignas(16) core_quad {
+    float at[4];
+};
+
+BODY struct core_quad *core_part_out(const struct attention *attention, int64_t row, int group)
+{
+    return (struct core_quad *)(void *)(attention->parts.out + row * attention->parts.width + group * 8);
+}
+
+/* 8 numbers of a row of a part, with the first also what the row's log-sum-exp is. */
+BODY void core_part_leave(const struct attention *attention, int64_t row, int group, const float (&numbers)[8],
+                          float lse)
+{
+    struct core_quad low = {numbers[0], numbers[1], numbers[2], numbers[3]};
+    struct core_quad high = {numbers[4], numbers[5], numbers[6], numbers[7]};
+    struct core_quad *to = core_part_out(attention, row, group);
+    to[0] = low;
+    to[1] = high;
+    if (group == 0) {
+        attention->parts.lse[row] = lse == INFINITY ? -INFINITY : lse;
+    }
+}
+
+/* 8 numbers of a row of out. */
+template <enum dtype dtype> BODY void core_group_store(uint16_t *to, const float (&numbers)[8])
+{
+    struct core_group result;
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        result.pair[k] = pair_of<dtype>(numbers[2 * k], numbers[2 * k + 1]);
+    }
+    *(struct core_group *)(void *)to = result;
+}
+
+/* out and lse of the block's rows, or what the part has of them, 8 numbers of one row at a time. */
 template <typename form>
-BODY void core_decode_store(const struct attention *attention, struct attention_place place, uint16_t *shared)
+BODY void core_decode_store(const struct attention *attention, struct attention_place place, int part, uint16_t *shared)
 {
     constexpr int groups = form::width / 8;
     struct tile_source to = head_rows(&attention->out, place.batch, place.head, place.row);
@@ -157,32 +215,113 @@ BODY void core_decode_store(const struct attention *attention, struct attention_
                 sums[k] += part[k] * joined.factor[w];
             }
         }
-        struct core_group result;
-#pragma unroll
-        for (int k = 0; k < 4; k++) {
-            result.pair[k] = pair_of<form::dtype>(sums[2 * k], sums[2 * k + 1]);
+        struct attention_place at = {place.batch, place.head, place.row + line, 0};
+        if (attention->parts.count > 0) {
+            core_part_leave(attention, core_part_row(attention, at, part), group, sums, joined.lse);
+            continue;
         }
-        *(struct core_group *)(void *)((uint16_t *)(void *)to.data + line * to.row_stride + group * 8) = result;
+        core_group_store<form::dtype>((uint16_t *)(void *)to.data + line * to.row_stride + group * 8, sums);
         if (group == 0) {
-            struct attention_place at = {place.batch, place.head, place.row + line, 0};
             lse_write(attention, at, joined.lse);
         }
     }
 }
 
-/* Some rows of one head. shared: core_decode_bytes, on a boundary of 16. */
+/* Some rows of one head, against the columns of one part if there are parts. shared: core_decode_bytes, on a boundary
+ * of 16. */
 template <typename form>
-BODY void core_decode(const struct attention *attention, struct attention_place place, uint16_t *shared)
+BODY void core_decode(const struct attention *attention, struct attention_place place, int part, uint16_t *shared)
 {
     struct core_results<form> out;
     struct core_rows<form> rows;
     core_clear<form>(out);
     core_rows_begin<form>(rows);
-    core_decode_sweep<form>(attention, place, shared, out, rows);
+    core_decode_sweep<form>(attention, place, part, shared, out, rows);
     core_decode_leave<form>(out, rows, shared);
     __syncthreads();
-    core_decode_store<form>(attention, place, shared);
+    core_decode_store<form>(attention, place, part, shared);
     __syncthreads(); /* before the next rows overwrite q */
+}
+
+/* A number of each lane, and the largest or the sum of a warp's. */
+BODY float core_warp_largest(float own)
+{
+    for (int step = 1; step < 32; step <<= 1) {
+        float other = __shfl_xor_sync(0xffffffffu, own, step);
+        own = other > own ? other : own;
+    }
+    return own;
+}
+
+BODY float core_warp_sum(float own)
+{
+    for (int step = 1; step < 32; step <<= 1) {
+        own += __shfl_xor_sync(0xffffffffu, own, step);
+    }
+    return own;
+}
+
+/* The log-sum-exp of a row over all parts, of which each lane of the warp reads some; +infinity if the row sees
+ * nothing. */
+BODY float core_parts_lse(const struct attention *attention, struct attention_place place)
+{
+    float maximum = -INFINITY, sum = 0.0f;
+    for (int part = core_lane(); part < attention->parts.count; part += 32) {
+        float lse = attention->parts.lse[core_part_row(attention, place, part)];
+        maximum = lse > maximum ? lse : maximum;
+    }
+    maximum = core_warp_largest(maximum);
+    float base = maximum == -INFINITY ? 0.0f : maximum;
+    for (int part = core_lane(); part < attention->parts.count; part += 32) {
+        sum += core_exponential(attention->parts.lse[core_part_row(attention, place, part)] - base);
+    }
+    sum = core_warp_sum(sum);
+    return sum == 0.0f ? INFINITY : maximum + logf(sum);
+}
+
+/* 8 numbers of a part of a row, by the share that the part has of the row's sum. */
+BODY void core_part_add(const struct attention *attention, int64_t row, int group, float lse, float (&sums)[8])
+{
+    float share = core_exponential(attention->parts.lse[row] - lse);
+    const struct core_quad *from = core_part_out(attention, row, group);
+    struct core_quad low = from[0], high = from[1];
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        sums[k] += low.at[k] * share;
+        sums[4 + k] += high.at[k] * share;
+    }
+}
+
+/* One row of out, of all its parts, by a warp: a lane takes 8 numbers, and where a row has fewer than a warp has lanes
+ * for, crews of lanes take every other part. */
+template <enum dtype dtype> BODY void core_join(const struct attention *attention, struct attention_place place)
+{
+    float lse = core_parts_lse(attention, place), sums[8] = {};
+    int lanes = 1, lane = core_lane();
+    while (lanes < 32 && lanes * 8 < attention->width) {
+        lanes *= 2;
+    }
+    int group = lane & (lanes - 1), crew = lane / lanes;
+    bool inside = group * 8 < attention->width;
+#pragma unroll 4
+    for (int part = crew; part < attention->parts.count; part += 32 / lanes) {
+        if (inside && lse != INFINITY) {
+            core_part_add(attention, core_part_row(attention, place, part), group, lse, sums);
+        }
+    }
+    for (int step = lanes; step < 32; step <<= 1) {
+#pragma unroll
+        for (int k = 0; k < 8; k++) {
+            sums[k] += __shfl_xor_sync(0xffffffffu, sums[k], step);
+        }
+    }
+    struct tile_source to = head_rows(&attention->out, place.batch, place.head, place.row);
+    if (crew == 0 && inside) {
+        core_group_store<dtype>((uint16_t *)(void *)to.data + group * 8, sums);
+    }
+    if (lane == 0) {
+        lse_write(attention, place, lse);
+    }
 }
 
 #endif

@@ -42,11 +42,28 @@ static bool mask_fits(const struct tensor *mask, const struct tensor *q, const s
            mask->size[2] == q->size[2] && mask->size[3] == k->size[2];
 }
 
+enum { PARTS_MAXIMUM = 65536 };
+
+/* The scratch of parts: a row of it for each row of q. */
+static bool parts_fit(const struct tensor *sums, const struct tensor *parts, const struct tensor *q,
+                      const struct tensor *k, const struct tensor *v)
+{
+    bool packs = q->size[2] == 1 && q->size[1] > k->size[1];
+    bool fit = sums->rank == 4 && parts->rank == 5 && sums->size[0] > 0 && sums->size[0] <= PARTS_MAXIMUM &&
+               sums->size[1] == q->size[0] && sums->size[2] == (packs ? k->size[1] : q->size[1]) &&
+               sums->size[3] == (packs ? q->size[1] / k->size[1] : q->size[2]) && parts->size[4] >= v->size[3];
+    for (int d = 0; d < 4; d++) {
+        fit = fit && sums->size[d] == parts->size[d];
+    }
+    return fit;
+}
+
 const char *attention_check(const struct operation_call *call)
 {
     const struct tensor *t = call->tensors;
     bool gradient_of_bias = call->opcode == OPCODE_ATTENTION_BIAS_GRADIENT;
     bool backward = call->opcode == OPCODE_ATTENTION_BACKWARD || gradient_of_bias;
+    bool in_parts = call->opcode == OPCODE_ATTENTION_IN_PARTS;
     int first = backward ? 1 : 0; /* q, k, v */
     int base = backward ? 6 : 3;  /* inputs without the mask */
     const struct tensor *q = &t[first], *k = &t[first + 1], *v = &t[first + 2];
@@ -55,7 +72,7 @@ const char *attention_check(const struct operation_call *call)
     bool left_out = !backward && lse->size[2] == 0;
     fit = fit && lse->rank == 3 && lse->size[0] == q->size[0] && lse->size[1] == q->size[1] &&
           (left_out || lse->size[2] >= q->size[2]);
-    fit = fit && (call->input_count == base || mask_fits(&t[base], q, k));
+    fit = fit && (in_parts ? parts_fit(&t[3], &t[4], q, k, v) : call->input_count == base || mask_fits(&t[base], q, k));
     int outs = call->input_count;
     fit =
         fit && heads_agree(q, &t[backward ? 0 : outs], v->size[3]) && (!backward || heads_agree(q, &t[4], v->size[3]));

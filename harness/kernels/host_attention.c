@@ -42,7 +42,7 @@ static const char *attention_open(struct attention *attention, const struct oper
                                   struct host_scratch *scratch)
 {
     attention_read(attention, call);
-    if (call->opcode == OPCODE_ATTENTION) {
+    if (attention_is_forward(call->opcode)) {
         attention_pack(attention);
     }
     if (attention_widest(attention) > 65536) {
@@ -53,8 +53,8 @@ static const char *attention_open(struct attention *attention, const struct oper
     attention->tile_width = (int)((attention_widest(attention) + TILE_STEP - 1) / TILE_STEP) * TILE_STEP;
     bool masked = attention->mask.data != NULL;
     int rows = attention->tile_rows, columns = attention->tile_columns, width = attention->tile_width;
-    int64_t floats = call->opcode == OPCODE_ATTENTION ? forward_floats(rows, columns, width, masked)
-                                                      : backward_floats(rows, columns, width, masked);
+    int64_t floats = attention_is_forward(call->opcode) ? forward_floats(rows, columns, width, masked)
+                                                        : backward_floats(rows, columns, width, masked);
     if (call->opcode == OPCODE_ATTENTION_BACKWARD && backward_is_by_group(attention)) {
         floats += group_floats(attention);
     }

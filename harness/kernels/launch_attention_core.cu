@@ -56,9 +56,23 @@ static __global__ void __launch_bounds__(form::lanes, 2) core_decode_kernel(cons
     TENSOR_CORE_CODE({
         extern __shared__ __align__(16) float scratch[];
         lse_pad(&a);
-        int64_t count = row_tile_count(&a);
+        int64_t parts = a.parts.count > 0 ? a.parts.count : 1, count = row_tile_count(&a) * parts;
         for (int64_t item = blockIdx.x; item < count; item += gridDim.x) {
-            core_decode<form>(&a, row_tile_place(&a, item), (uint16_t *)(void *)scratch);
+            core_decode<form>(&a, row_tile_place(&a, item / parts), (int)(item % parts), (uint16_t *)(void *)scratch);
+        }
+    })
+}
+
+/* A warp for each row. */
+template <enum dtype dtype>
+static __global__ void __launch_bounds__(CORE_JOIN_LANES) core_join_kernel(const __grid_constant__ struct attention a)
+{
+    TENSOR_CORE_CODE({
+        int64_t count = a.batches * a.heads * a.rows;
+        for (int64_t row = thread_first() / 32; row < count; row += thread_step() / 32) {
+            int64_t head = row / a.rows;
+            struct attention_place place = {head / a.heads, head % a.heads, row % a.rows, 0};
+            core_join<dtype>(&a, place);
         }
     })
 }
@@ -129,6 +143,31 @@ static const char *core_run(core_kernel *kernel, const struct attention *attenti
     return launch_result();
 }
 
+/* One part needs no other kernel; what is left where a lane cannot store 16 bytes at a time is left alone. */
+static void parts_choose(struct attention *attention)
+{
+    const struct attention_parts *parts = &attention->parts;
+    bool fit = parts->count > 1 && parts->width % 8 == 0 && (uintptr_t)parts->out % 16 == 0;
+    attention->parts.count = fit ? parts->count : 0;
+}
+
+/* One query to a head. */
+template <typename form> static const char *decode_run(struct attention *attention, cudaStream_t stream)
+{
+    parts_choose(attention);
+    attention->tile_rows = form::still;
+    int64_t parts = attention->parts.count > 0 ? attention->parts.count : 1;
+    const char *wrong = core_run(core_decode_kernel<form>, attention, row_tile_count(attention) * parts, form::lanes,
+                                 core_decode_bytes<form>(), stream);
+    if (wrong != NULL || parts == 1) {
+        return wrong;
+    }
+    core_kernel *join = core_join_kernel<form::dtype>;
+    int64_t rows = attention->batches * attention->heads * attention->rows;
+    join<<<grid_blocks(rows, CORE_JOIN_LANES / 32), CORE_JOIN_LANES, 0, stream>>>(*attention);
+    return launch_result();
+}
+
 template <enum dtype dtype, int width> static const char *forward_run(struct attention *attention, cudaStream_t stream)
 {
     typedef typename core_forms<dtype, width>::forward form;
@@ -136,9 +175,7 @@ template <enum dtype dtype, int width> static const char *forward_run(struct att
     constexpr int bytes = core_forward_bytes<form>(), decode_bytes = core_decode_bytes<decode>();
     static_assert(bytes <= CORE_SHARED_BYTES_MAXIMUM && decode_bytes <= CORE_SHARED_BYTES_MAXIMUM, "shared memory");
     if (attention->queries == 1) {
-        attention->tile_rows = decode::still;
-        return core_run(core_decode_kernel<decode>, attention, row_tile_count(attention), decode::lanes, decode_bytes,
-                        stream);
+        return decode_run<decode>(attention, stream);
     }
     attention->tile_rows = form::still;
     return core_run(core_forward_kernel<form>, attention, row_tile_count(attention), form::lanes, bytes, stream);

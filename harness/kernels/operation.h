@@ -147,6 +147,10 @@
  *                            CUDA on tensor cores (sm_80 on; all of it float16 or bfloat16, D = E a multiple of 8 up to
  *                            256, rows on 16 bytes) rounds what it multiplies with v, and the gradients of scores, to
  *                            16 bits
+ * ATTENTION_IN_PARTS q, k, v, sums f32 dense [n, B, a', S'], parts f32 dense [n, B, a', S', E'] -> out, lse; as
+ *                            ATTENTION without a mask. sums and parts are scratch of n parts that the columns may be
+ *                            divided into, and the tape's, like a workspace; 0 < n <= 65536, E' >= E. a' = g and
+ *                            S' = a / g if S is 1 and a > g, else a' = a and S' = S
  * ATTENTION_BACKWARD grad out, q, k, v, out, lse, (mask) -> grad q any, grad k any, grad v any; attributes likewise
  * ATTENTION_BIAS_GRADIENT grad out, q, k, v, out, lse, mask -> grad mask [B, a, S, T] any, one for each
  *                            score; attributes likewise
@@ -294,6 +298,7 @@ extern "C" {
     PRODUCT(MATMUL, "ff(f)(B)>f", PRODUCT_MATMUL)                                                                      \
     KERNEL(GROUPED_MATMUL, "ffW>F", grouped_matmul_check, host_grouped_matmul, launch_grouped_matmul)                  \
     KERNEL(ATTENTION, "fff(f)>fS", attention_check, host_attention, launch_attention)                                  \
+    KERNEL(ATTENTION_IN_PARTS, "fffSS>fS", attention_check, host_attention, launch_attention)                          \
     KERNEL(ATTENTION_BACKWARD, "fffffS(f)>fff", attention_check, host_attention_backward, launch_attention_backward)   \
     KERNEL(ATTENTION_BIAS_GRADIENT, "fffffSf>f", attention_check, host_attention_bias_gradient,                        \
            launch_attention_bias_gradient)                                                                             \

@@ -72,6 +72,7 @@ static inline int attention_lanes(const struct attention *attention)
 #define CORE_BACKWARD_MOVING(width) ((width) == 64 ? 64 : (width) == 128 ? 32 : 16)
 #define CORE_DECODE_MOVING(width)   ((width) == 64 ? 32 : 16)
 #define CORE_DECODE_WARPS(width)    ((width) == 256 ? 4 : 8)
+#define CORE_JOIN_LANES             64 /* two rows to a block, so that there are blocks for many multiprocessors */
 #define CORE_BACKWARD_SWEEPS(width) ((width) == 256 ? 2 : 1) /* of columns: grad k and grad v apart */
 
 /* ---- traffic: only where bodies are host code ---- */
@@ -102,6 +103,9 @@ static inline void attention_needs(const struct operation_call *call, const stru
     double scores =
         attention->causal ? attention_pairs(attention, 1, 1) : (double)(attention->rows * attention->columns);
     traffic->needed_bytes = operands_bytes(call, 0, call->tensor_count);
+    if (attention->parts.count > 0) {
+        traffic->needed_bytes -= operands_bytes(call, 3, 5); /* scratch */
+    }
     traffic->needed_operations = 2 * products * heads * scores * (double)attention->width;
 }
 
@@ -231,6 +235,26 @@ static inline void attention_core_sweep_traffic(const struct attention *attentio
     launch->rounds = pairs / launch->blocks;
 }
 
+/* core_decode_kernel leaves parts instead of out, and core_join_kernel reads them: a warp each part of a row, and its
+ * log-sum-exp three times. */
+static inline void attention_parts_traffic(const struct attention *attention, struct traffic *traffic)
+{
+    struct launch_traffic *decode = &traffic->launches[0], *join = traffic_add(traffic, "core_join_kernel");
+    double rows = (double)(attention->batches * attention->heads * attention->rows), parts = attention->parts.count;
+    double width = (double)attention->width, crews = WARP_LANES / (CORE_WIDTH(attention->width) / 8.0);
+    decode->blocks = grid_blocks((int64_t)decode->blocks * attention->parts.count, 1);
+    decode->read_bytes += (parts - 1) * rows * width * dtype_bytes(attention->q.dtype);
+    decode->written_bytes = parts * rows * (width * sizeof(float) + SECTOR_BYTES);
+    decode->rounds /= parts;
+    join->blocks = grid_blocks((int64_t)rows, CORE_JOIN_LANES / WARP_LANES);
+    join->lanes = CORE_JOIN_LANES;
+    join->read_bytes = parts * rows * (width * sizeof(float) + 3 * SECTOR_BYTES);
+    join->written_bytes = rows * width * dtype_bytes(attention->q.dtype);
+    join->touched_bytes = parts * rows * (width + 1) * sizeof(float) + join->written_bytes;
+    join->instructions = parts * rows * (width + WARP_LANES * 8);
+    join->rounds = 2 + parts / crews / 4;
+}
+
 /* decode_kernel and core_decode_kernel: k and v once for each tile of the heads that share them. rows: of a tile. */
 static inline void attention_decode_traffic(const struct attention *attention, bool on_cores, struct traffic *traffic)
 {
@@ -248,6 +272,9 @@ static inline void attention_decode_traffic(const struct attention *attention, b
     if (on_cores) {
         launch->core_operations = items * 4.0 * 16 * columns * width;
         launch->rounds = items / launch->blocks * columns / (CORE_DECODE_WARPS(width) * CORE_DECODE_MOVING(width));
+        if (attention->parts.count > 1) {
+            attention_parts_traffic(attention, traffic);
+        }
     } else {
         launch->instructions = items * columns * (double)rows * (double)attention->width * 3;
         launch->rounds =

@@ -204,8 +204,9 @@ bool array_grow(struct tape *tape, void **array, int *capacity, int count, size_
 struct value *value_new(struct tape *tape, enum dtype dtype, const struct shape *shape, const char *label);
 struct value *value_new_in(struct tape *tape, enum category category, enum dtype dtype, const struct shape *shape,
                            const char *label);
-/* What a library takes for itself while one operation runs, to be dropped behind it. Of bytes: as a workspace has them,
- * bool, and what the operation may be given as one. */
+/* What a library takes for itself while one operation runs, to be dropped behind it: a value that no operation reads,
+ * unless that one takes it as its scratch. Of bytes: as a workspace has them, bool, and what the operation may be given
+ * as one. */
 struct value *scratch_new(struct tape *tape, enum dtype dtype, const struct shape *shape, const char *label);
 struct value *scratch_bytes_new(struct tape *tape, int64_t bytes, const char *label);
 /* Another view of the storage of base, with base's dtype, shape, strides and offset to be changed by the caller. */

@@ -261,24 +261,27 @@ static struct value *lse_take(struct tape *tape, enum attention_backend backend,
     return value_new(tape, DTYPE_FLOAT32, &rows, "ATTENTION log-sum-exp");
 }
 
-/* What the blocks that share a row's columns write, for a second kernel: both NULL if a block reads them all. */
-static void splits_take(struct tape *tape, enum attention_backend backend, struct value *const *inputs, bool dropped,
-                        struct value *scratch[2])
+/* What the blocks that share a row's columns write, for a second kernel: none if a block reads them all. Returns how
+ * many. */
+static int splits_take(struct tape *tape, enum attention_backend backend, struct value *const *inputs, bool dropped,
+                       struct value *scratch[2])
 {
     const struct shape *q = &inputs[0]->shape, *k = &inputs[1]->shape;
     if (backend != ATTENTION_BACKEND_FLASH || dropped || tape->torch.flash_undivided) {
-        return;
+        return 0;
     }
     struct flash_call call = {q->size[0], q->size[1], k->size[1], q->size[2], k->size[2], q->size[3]};
     struct flash_splits splits =
         flash_splits_of(tape->target->multiprocessor_count, tape->torch.flash_counts_once, &call);
     size_limit_note(tape, k->size[2], splits.columns_alike);
-    if (splits.parts > 1) {
-        struct shape parts = {.rank = 5, .size = {splits.parts, q->size[0], splits.heads, splits.rows, splits.width}};
-        struct shape sums = {.rank = 4, .size = {splits.parts, q->size[0], splits.heads, splits.rows}};
-        scratch[0] = scratch_new(tape, DTYPE_FLOAT32, &sums, "attention parts, log-sum-exp");
-        scratch[1] = scratch_new(tape, DTYPE_FLOAT32, &parts, "attention parts");
+    if (splits.parts == 1) {
+        return 0;
     }
+    struct shape parts = {.rank = 5, .size = {splits.parts, q->size[0], splits.heads, splits.rows, splits.width}};
+    struct shape sums = {.rank = 4, .size = {splits.parts, q->size[0], splits.heads, splits.rows}};
+    scratch[0] = scratch_new(tape, DTYPE_FLOAT32, &sums, "attention parts, log-sum-exp");
+    scratch[1] = scratch_new(tape, DTYPE_FLOAT32, &parts, "attention parts");
+    return 2;
 }
 
 /* inputs: q, k, v and mask, or NULL. */
@@ -297,21 +300,22 @@ static struct value *attention_fused(struct tape *tape, enum attention_backend b
     struct value *lse = lse_take(tape, backend, inputs);
     double dropout = tape->training ? settings->dropout : 0.0;
     struct value *parts[2] = {NULL, NULL};
-    splits_take(tape, backend, inputs, dropout > 0.0, parts);
+    int part_count = splits_take(tape, backend, inputs, dropout > 0.0, parts);
     if (backend == ATTENTION_BACKEND_FLASH) {
         state_take(tape, backend, state);
     }
     struct operation_attributes attributes = {.f = {settings->scale, dropout},
                                               .i = {settings->causal ? 1 : 0, ++tape->seed}};
-    int input_count = mask != NULL ? 4 : 3;
-    struct value *values[6] = {inputs[0], inputs[1], inputs[2], mask};
+    int input_count = mask != NULL ? 4 : 3 + part_count; /* flash attention takes no mask */
+    struct value *values[7] = {inputs[0], inputs[1], inputs[2], mask != NULL ? mask : parts[0], parts[1]};
     values[input_count] = result;
     values[input_count + 1] = lse;
     /* 256 bytes in all 95 calls of probe.py, of any shape, mask and dropout. */
     struct value *workspace = backend == ATTENTION_BACKEND_CUDNN
                                   ? scratch_bytes_new(tape, CUDNN_WORKSPACE_BYTES, "attention workspace")
                                   : NULL;
-    tape_run(tape, OPCODE_ATTENTION, &attributes, input_count, input_count + 2, values);
+    tape_run(tape, part_count > 0 ? OPCODE_ATTENTION_IN_PARTS : OPCODE_ATTENTION, &attributes, input_count,
+             input_count + 2, values);
     tape_drop(tape, workspace);
     tape_drop(tape, parts[0]);
     tape_drop(tape, parts[1]);

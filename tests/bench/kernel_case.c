@@ -94,6 +94,7 @@ const struct unmeasured_operation unmeasured_operations[] = {
     {OPCODE_RANDOM_INTEGER, "the token ids of a batch, once for a case"},
     {OPCODE_SEQUENCE, "one number for each token"},
     {OPCODE_POSITION_BUCKETS, "one number for each pair of tokens, once for a stack of layers"},
+    {OPCODE_ATTENTION_IN_PARTS, "on a host the loop of ATTENTION; on a GPU in the model"},
     {OPCODE_ATTENTION_BIAS_GRADIENT, "a plain loop whose speed is not its purpose"},
     {OPCODE_DYNAMIC_MAP, "256 numbers, once for a case"},
     {OPCODE_NLL_LOSS, "one number of each row is read"},

@@ -37,6 +37,10 @@ const struct model_case model_cases[] = {
     {"ATTENTION, 1 x 32/8 x 2048 x 2048 x 128", OPCODE_ATTENTION, B16, {1, 32, 8, 2048, 2048, 128}},
     {"ATTENTION, decoding 1 x 32/8 x 8192 x 128", OPCODE_ATTENTION, B16, {1, 32, 8, 1, 8192, 128}},
     {"ATTENTION, decoding 1 x 32/8 x 8192 x 128", OPCODE_ATTENTION, F32, {1, 32, 8, 1, 8192, 128}},
+    {"ATTENTION_IN_PARTS, decoding 1 x 32/8 x 8192 x 128",
+     OPCODE_ATTENTION_IN_PARTS,
+     B16,
+     {1, 32, 8, 1, 8192, 128, 32}},
     {"ATTENTION_BIAS_GRADIENT, 4 x 12 x 512 x 512 x 64",
      OPCODE_ATTENTION_BIAS_GRADIENT,
      F32,
@@ -154,6 +158,21 @@ static void call_add(struct operation_call *call, struct tensor tensor)
     call->tensors[call->tensor_count++] = tensor;
 }
 
+/* Scratch of s[6] parts, of heads that share keys. */
+static void parts_add(const struct model_case *model, struct operation_call *call)
+{
+    const int64_t *s = model->size;
+    struct tensor sums = dense(DTYPE_FLOAT32, 4, s[6], s[0], s[2], s[1] / s[2]), parts = sums;
+    parts.rank = 5;
+    parts.size[4] = s[5];
+    for (int d = 0; d < 4; d++) {
+        parts.stride[d] *= s[5];
+    }
+    parts.stride[4] = 1;
+    call_add(call, sums);
+    call_add(call, parts);
+}
+
 /* Heads of q, and of k and v; then of each opcode the tensors of its contract. The mask lies in memory: NULL is
  * none. */
 static void attention_call(const struct model_case *model, struct operation_call *call)
@@ -164,7 +183,7 @@ static void attention_call(const struct model_case *model, struct operation_call
                   k = dense(model->dtype, 4, s[0], s[2], s[4], s[5]);
     struct tensor lse = dense(DTYPE_FLOAT32, 3, s[0], s[1], s[3], 0),
                   scores = dense(model->dtype, 4, s[0], s[1], s[3], s[4]);
-    bool forward = model->opcode == OPCODE_ATTENTION, bias = model->opcode == OPCODE_ATTENTION_BIAS_GRADIENT;
+    bool forward = attention_is_forward(model->opcode), bias = model->opcode == OPCODE_ATTENTION_BIAS_GRADIENT;
     scores.data = &somewhere;
     if (!forward) {
         call_add(call, q);
@@ -178,6 +197,9 @@ static void attention_call(const struct model_case *model, struct operation_call
     }
     if (bias) {
         call_add(call, scores);
+    }
+    if (model->opcode == OPCODE_ATTENTION_IN_PARTS) {
+        parts_add(model, call);
     }
     call->input_count = call->tensor_count;
     call_add(call, bias ? scores : q);
@@ -304,7 +326,7 @@ static void grouped_call(const struct model_case *model, struct operation_call *
 
 static bool is_attention(enum opcode opcode)
 {
-    return opcode == OPCODE_ATTENTION || opcode == OPCODE_ATTENTION_BACKWARD ||
+    return attention_is_forward(opcode) || opcode == OPCODE_ATTENTION_BACKWARD ||
            opcode == OPCODE_ATTENTION_BIAS_GRADIENT;
 }
 
@@ -339,6 +361,7 @@ static bool attention_call_traffic(const struct operation_call *call, const stru
     struct tile_room room = {device->shared_block_bytes, device->processors};
     switch (call->opcode) {
     case OPCODE_ATTENTION:
+    case OPCODE_ATTENTION_IN_PARTS:
         attention_traffic(call, device->has_cores, room, traffic);
         return true;
     case OPCODE_ATTENTION_BACKWARD:

@@ -7,10 +7,10 @@
 
 enum { MODEL_SIZES = 7 };
 
-/* What the sizes are depends on the operation: rows and columns (SUM: and columns of the result; TOP_K: picked;
- * then bytes of workspace), of
- * attention batch, heads, heads of k and v, rows, columns, width; of a convolution images, channels, side, filters,
- * window, MiB of workspace (of a grouped one: groups, and 1 if channels lie last in memory); GROUPED_MATMUL:
+/* What the sizes are depends on the operation: rows and columns (SUM: and columns of the result; TOP_K: picked; then
+ * bytes of workspace), of attention batch, heads, heads of k and v, rows, columns, width, parts; of a convolution
+ * images, channels, side, filters, window, MiB of workspace (of a grouped one: groups, and 1 if channels lie last in
+ * memory); GROUPED_MATMUL:
  * rows, depth, columns, groups; SORT_IDS: ids, groups; BATCHNORM: images, channels, side. */
 struct model_case {
     const char *what;

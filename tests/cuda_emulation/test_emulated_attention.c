@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -186,6 +187,9 @@ static void the_order_of_threads_changes_nothing(void **state)
         {OPCODE_ATTENTION, DECODING, MIX_FLOAT32},
         {OPCODE_ATTENTION, DECODING + 1, MIX_FLOAT16},
         {OPCODE_ATTENTION, DECODING + 1, MIX_FLOAT32},
+        {OPCODE_ATTENTION_IN_PARTS, 2, MIX_FLOAT16},
+        {OPCODE_ATTENTION_IN_PARTS, 3, MIX_BFLOAT16},
+        {OPCODE_ATTENTION_IN_PARTS, 4, MIX_FLOAT16},
     };
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
         struct trial trial;
@@ -203,14 +207,35 @@ static void the_order_of_threads_changes_nothing(void **state)
     }
 }
 
+/* What the parts of a call are left with: the scratch of the trial is the device's own memory. */
+static void parts_are_computed_apart(void **state)
+{
+    (void)state;
+    enum { SUMS = 3 };
+    struct trial trial;
+    size_t bytes;
+    trial_open(&trial, OPCODE_ATTENTION_IN_PARTS, MIX_FLOAT16, 3);
+    assert_true(trial_plan_for(OPCODE_ATTENTION_IN_PARTS)(&trial, 2)); /* 5 parts of 1,300 columns, none empty */
+    free(outputs_of_run(&trial, &bytes));
+    const float *sums = trial.call.tensors[SUMS].data, *lse = trial.call.tensors[6].data;
+    for (int head = 0; head < 4; head++) {
+        double all = 0.0;
+        for (int part = 0; part < 5; part++) {
+            assert_true(isfinite(sums[4 * part + head]));
+            all += exp((double)sums[4 * part + head]);
+        }
+        assert_float_equal(log(all), lse[8 * head], 1e-5);
+    }
+    trial_close(&trial);
+}
+
 int main(void)
 {
-    static enum opcode opcodes[] = {OPCODE_ATTENTION, OPCODE_ATTENTION_BACKWARD};
+    static enum opcode opcodes[] = {OPCODE_ATTENTION, OPCODE_ATTENTION_BACKWARD, OPCODE_ATTENTION_IN_PARTS};
     const struct CMUnitTest tests[] = {
-        {"forward", plans_hold, NULL, NULL, &opcodes[0]},
-        {"backward", plans_hold, NULL, NULL, &opcodes[1]},
-        cmocka_unit_test(what_fits_goes_to_the_cores),
-        cmocka_unit_test(the_order_of_threads_changes_nothing),
+        {"forward", plans_hold, NULL, NULL, &opcodes[0]},  {"backward", plans_hold, NULL, NULL, &opcodes[1]},
+        {"in parts", plans_hold, NULL, NULL, &opcodes[2]}, cmocka_unit_test(parts_are_computed_apart),
+        cmocka_unit_test(what_fits_goes_to_the_cores),     cmocka_unit_test(the_order_of_threads_changes_nothing),
     };
     gpus_need_two();
     return cmocka_run_group_tests(tests, cores_open, gpu_tear_down);

@@ -69,8 +69,8 @@ struct positions {
 static struct positions score_row_at(struct score_row *r, const struct operation_call *call, double *const *values,
                                      int64_t index)
 {
-    int first = call->opcode == OPCODE_ATTENTION ? 0 : 1;
-    int base = call->opcode == OPCODE_ATTENTION ? 3 : 6;
+    bool in_parts = call->opcode == OPCODE_ATTENTION_IN_PARTS, forward = in_parts || call->opcode == OPCODE_ATTENTION;
+    int first = forward ? 0 : 1, base = forward ? 3 : 6;
     const struct tensor *q = &call->tensors[first], *k = &call->tensors[first + 1];
     r->call = call;
     r->rows = q->size[2];
@@ -89,7 +89,7 @@ static struct positions score_row_at(struct score_row *r, const struct operation
     r->k = values[first + 1] + at.k;
     r->v = values[first + 2] + at.v;
     r->mask = NULL;
-    if (call->input_count > base) {
+    if (call->input_count > base && !in_parts) {
         const struct tensor *mask = &call->tensors[base];
         int64_t mask_head = mask->size[1] == 1 ? 0 : head;
         at.mask = ((batch * mask->size[1] + mask_head) * r->rows + r->row) * r->columns;

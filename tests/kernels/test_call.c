@@ -69,7 +69,8 @@ static void test_wrong_sizes_are_refused(void **state)
             struct operation_call call = trial.call;
             struct tensor *tensor = &call.tensors[t];
             bool single = call.tensor_count == 1 || tensor->rank == 0;
-            bool lse = tensor->rank == 3 && (opcode == OPCODE_ATTENTION || opcode == OPCODE_ATTENTION_BACKWARD);
+            bool lse = tensor->rank == 3 && (opcode == OPCODE_ATTENTION || opcode == OPCODE_ATTENTION_IN_PARTS ||
+                                             opcode == OPCODE_ATTENTION_BACKWARD);
             bool table = opcode == OPCODE_EMBEDDING && t == 0; /* a longer table is another table */
             bool unscaled = opcode == OPCODE_UNSCALE && t == 0;
             bool table_grad = opcode == OPCODE_EMBEDDING_BACKWARD && t == 2;

@@ -44,6 +44,7 @@ static const struct held helds[] = {
     {"ATTENTION, 1 x 32/8 x 2048 x 2048 x 128", B16, 26.2, 132},
     {"ATTENTION, decoding 1 x 32/8 x 8192 x 128", B16, 1.0, 8},
     {"ATTENTION, decoding 1 x 32/8 x 8192 x 128", F32, 1.0, 8},
+    {"ATTENTION_IN_PARTS, decoding 1 x 32/8 x 8192 x 128", B16, 1.04, 132},
     {"ATTENTION_BIAS_GRADIENT, 4 x 12 x 512 x 512 x 64", F32, 1.71, 132},
     {"GROUPED_MATMUL, 4096 x 2048 x 1024, 64 groups", B16, 1.43, 132},
     {"SORT_IDS, 65536 of 64 groups", DTYPE_INT64, 13.3, 16},

@@ -211,9 +211,9 @@ int trial_output(struct trial *trial, enum dtype dtype, enum layout layout, int 
     return trial_output_placed(trial, dtype, &placement, rank, size);
 }
 
-int trial_workspace(struct trial *trial, int64_t bytes)
+/* Of an input that holds nothing. */
+static void scratch_take(struct trial *trial, int t, int64_t bytes)
 {
-    int t = trial->call.tensor_count++;
     trial->call.input_count = trial->call.tensor_count;
     trial->scratch[t] = true;
     size_t room = ((size_t)bytes / WORKSPACE_UNIT_BYTES + 1) * WORKSPACE_UNIT_BYTES;
@@ -223,8 +223,25 @@ int trial_workspace(struct trial *trial, int64_t bytes)
     assert_non_null(trial->memory[t]);
     assert_non_null(trial->value[t]);
     memset(trial->memory[t], POISON, trial->memory_bytes[t]);
-    trial->call.tensors[t] = (struct tensor){
-        .data = trial->memory[t] + WORKSPACE_ALIGNMENT, .dtype = DTYPE_BOOL, .rank = 1, .size = {bytes}, .stride = {1}};
+    trial->call.tensors[t].data = trial->memory[t] + WORKSPACE_ALIGNMENT;
+}
+
+int trial_workspace(struct trial *trial, int64_t bytes)
+{
+    int t = trial->call.tensor_count++;
+    trial->call.tensors[t] = (struct tensor){.dtype = DTYPE_BOOL, .rank = 1, .size = {bytes}, .stride = {1}};
+    scratch_take(trial, t, bytes);
+    return t;
+}
+
+int trial_scratch(struct trial *trial, int rank, const int64_t *size)
+{
+    int t = trial->call.tensor_count++;
+    struct tensor *tensor = &trial->call.tensors[t];
+    struct placement placement = layout_placement(LAYOUT_DENSE, rank);
+    *tensor = (struct tensor){.dtype = DTYPE_FLOAT32, .rank = rank};
+    memcpy(tensor->size, size, (size_t)rank * sizeof *size);
+    scratch_take(trial, t, tensor_place(tensor, &placement) * (int64_t)sizeof(float));
     return t;
 }
 

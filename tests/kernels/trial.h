@@ -74,6 +74,8 @@ int trial_output_placed(struct trial *trial, enum dtype dtype, const struct plac
                         const int64_t *size);
 /* Scratch of a product: an input that the call may overwrite, at a multiple of 256 bytes. */
 int trial_workspace(struct trial *trial, int64_t bytes);
+/* The same, of a kernel: float32, of that shape. */
+int trial_scratch(struct trial *trial, int rank, const int64_t *size);
 /* An output that is read and written. */
 int trial_update(struct trial *trial, enum dtype dtype, int rank, const int64_t *size, double low, double high);
 

@@ -134,7 +134,8 @@ static bool trial_rounds_weights(const struct trial *trial)
 {
     const struct operation_call *call = &trial->call;
     bool backward = call->opcode == OPCODE_ATTENTION_BACKWARD;
-    if (trial->site == NULL || !trial->site->rounds_weights || (!backward && call->opcode != OPCODE_ATTENTION)) {
+    bool forward = call->opcode == OPCODE_ATTENTION || call->opcode == OPCODE_ATTENTION_IN_PARTS;
+    if (trial->site == NULL || !trial->site->rounds_weights || (!backward && !forward)) {
         return false;
     }
     enum dtype dtype = call->tensors[0].dtype;

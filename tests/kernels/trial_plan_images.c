@@ -263,6 +263,47 @@ bool plan_attention(struct trial *trial, int variant)
     return true;
 }
 
+/* Heads that share keys or do not, widths that fill their tiles or do not, parts without columns and no
+ * columns at all, one part alone, more room in a row than it needs; rows that no lane can store whole, and more rows
+ * than one. */
+static const struct parts_shape {
+    int64_t parts, room; /* room: by how much a row of a part is wider */
+    struct attention_shape shape;
+} parts_shapes[] = {
+    {1, 0, {1, 1, 1, 1, 1, 1, 0, false, false, false, 0.0, 0}},
+    {2, 0, {2, 8, 2, 1, 300, 128, 0, false, false, false, 0.0, 0}},
+    {5, 8, {1, 4, 4, 1, 1300, 24, 7, true, false, false, 0.0, 0}},
+    {3, 0, {1, 40, 2, 1, 700, 64, NO_LSE, true, false, false, 0.0, 0}},
+    {7, 0, {3, 2, 1, 1, 161, 256, 0, false, false, false, 0.2, 0}},
+    {30, 0, {1, 14, 2, 1, 75, 192, 0, true, false, false, 0.0, 0}},
+    {3, 0, {1, 2, 1, 1, 0, 64, 0, false, false, false, 0.0, 0}},
+    {2, 3, {1, 2, 2, 1, 60, 64, 0, false, false, false, 0.0, 0}},
+    {4, 24, {2, 4, 2, 33, 65, 72, 31, true, false, false, 0.1, 0}},
+};
+
+bool plan_attention_in_parts(struct trial *trial, int variant)
+{
+    if (variant >= (int)(sizeof parts_shapes / sizeof parts_shapes[0])) {
+        return false;
+    }
+    const struct parts_shape *p = &parts_shapes[variant];
+    const struct attention_shape *s = &p->shape;
+    const int64_t q[4] = {s->batch, s->heads, s->rows, s->width}, k[4] = {s->batch, s->groups, s->columns, s->width};
+    bool packs = s->rows == 1 && s->heads > s->groups;
+    const int64_t parts[5] = {p->parts, s->batch, packs ? s->groups : s->heads, packs ? s->heads / s->groups : s->rows,
+                              s->width + p->room};
+    attention_attributes(trial, s);
+    heads_input(trial, q);
+    heads_input(trial, k);
+    heads_input(trial, k);
+    trial_scratch(trial, 4, parts);
+    trial_scratch(trial, 5, parts);
+    heads_output(trial, q);
+    const int64_t lse[3] = {s->batch, s->heads, s->padding == NO_LSE ? 0 : s->rows + s->padding};
+    trial_output(trial, DTYPE_FLOAT32, LAYOUT_DENSE, 3, lse);
+    return true;
+}
+
 /* out and lse of the backward are what the forward gives, rounded to their dtypes. */
 static void forward_results(struct trial *trial)
 {

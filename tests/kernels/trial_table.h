@@ -84,6 +84,7 @@
     TRIAL(MATMUL, reference_matmul, plan_matmul)                                                                       \
     TRIAL(GROUPED_MATMUL, reference_grouped_matmul, plan_grouped_matmul)                                               \
     TRIAL(ATTENTION, reference_attention, plan_attention)                                                              \
+    TRIAL(ATTENTION_IN_PARTS, reference_attention, plan_attention_in_parts)                                            \
     TRIAL(ATTENTION_BACKWARD, reference_attention_backward, plan_attention_backward)                                   \
     TRIAL(ATTENTION_BIAS_GRADIENT, reference_attention_bias_gradient, plan_attention_bias_gradient)                    \
     TRIAL(QUANTIZE, reference_quantize, plan_quantize)                                                                 \
