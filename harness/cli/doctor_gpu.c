@@ -247,17 +247,17 @@ static void cudnn_look(struct doctor *doctor, const char *name)
     struct device_probe probe;
     device_probe_cudnn(name, &probe);
     const char *library = probe.identity.convolution_library;
-    if (probe.end == PROBE_CRASHED) {
-        finding_add(doctor, AREA_GPU, FINDING_MISSING, "cuDNN",
-                    "asking cuDNN ended the process, as it would end a run");
+    if (probe.end != PROBE_ANSWERED) {
+        finding_add(doctor, AREA_GPU, FINDING_MISSING, "cuDNN", "%s",
+                    probe.end == PROBE_LATE ? "cuDNN gives no answer"
+                                            : "asking cuDNN ended the process, as it would end a run");
         remedy_set(doctor,
                    "export ASSAY_CUDNN=no; or install it anew: pip install nvidia-cudnn-cu13 (cu12 for CUDA 12)");
     } else if (library[0] != '\0') {
         finding_add(doctor, AREA_GPU, FINDING_OK, "cuDNN", "%s", library);
     } else {
-        finding_add(doctor, AREA_GPU, FINDING_NOTE, "cuDNN",
-                    "left out, not found as libcudnn_graph.so.9, or without the libcublasLt of its CUDA: convolutions "
-                    "are computed without it, and load less");
+        finding_add(doctor, AREA_GPU, FINDING_NOTE, "cuDNN", "convolutions are computed without it, and load less: %s",
+                    probe.identity.convolution_note);
         remedy_set(doctor, "unset ASSAY_CUDNN; or pip install nvidia-cudnn-cu13 (cu12 for CUDA 12), and "
                            "LD_LIBRARY_PATH=.../nvidia/cudnn/lib");
     }

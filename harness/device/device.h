@@ -89,6 +89,7 @@ struct device_identity {
     int64_t total_bytes;                      /* of a GPU; 0 elsewhere */
     char libraries[64];                       /* of products, of a GPU: "cuBLAS 12.8.4"; "": not there, or not told */
     char convolution_library[32];             /* of a GPU: "cuDNN 9.19.0"; "": not there, or left out */
+    char convolution_note[256];               /* of a GPU: why it is not there; "": it is */
     bool free_valid;                          /* as in a reading; of a GPU by NVML; meta: the bound */
     int64_t free_bytes;
 };

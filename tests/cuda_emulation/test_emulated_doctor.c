@@ -99,6 +99,11 @@ static void the_cudnn_that_is_there_is_told(void **state)
     says(&result, document, "cuDNN", "note", "left out");
     json_release(document);
     command_result_release(&result);
+    result = script_run(*state, "ecc=0", "EMULATED_CUDNN=9.19.0,lone exec \"$assay\" doctor --json --device cuda:0");
+    document = command_document(&result);
+    says(&result, document, "cuDNN", "note", "cuDNN 9.19.0 is for CUDA 12, and libcublasLt.so.12 is not where");
+    json_release(document);
+    command_result_release(&result);
 }
 
 /* The driver is not what is said to have done it, and the GPU is told all the same. */

@@ -83,7 +83,7 @@ static void the_version_is_told_in_words(void **state)
     char text[CUDNN_VERSION_BYTES] = "";
     int major = 0, minor = -1, patch = -1;
     cudnn_needed();
-    assert_true(cudnn_version_read(text));
+    assert_true(cudnn_version_read(text, NULL));
     assert_int_equal(sscanf(text, "cuDNN %d.%d.%d", &major, &minor, &patch), 3);
     assert_int_equal(major, 9);
     assert_int_equal(cudnn.version(), 10000 * 9 + 100 * minor + patch);
@@ -97,7 +97,7 @@ static void who_leaves_it_out_has_none(void **state)
     char text[CUDNN_VERSION_BYTES] = "";
     assert_int_equal(setenv("ASSAY_CUDNN", "no", 1), 0);
     assert_int_equal(cudnn_library_load(&left, &error), STATUS_UNAVAILABLE);
-    assert_false(cudnn_version_read(text));
+    assert_false(cudnn_version_read(text, NULL));
     unsetenv("ASSAY_CUDNN");
     assert_non_null(strstr(error.text, "left out by ASSAY_CUDNN=no"));
     assert_null(left.library);

@@ -396,6 +396,7 @@ enum status_code cuda_identify(int index, struct device_identity *identity, stru
 {
     struct cuda_device cuda = {.index = index};
     struct device_identity told = {.kind = "cuda"};
+    struct status without = {0};
     enum status_code code = cuda_present_check(index, error);
     if (code == STATUS_OK) {
         code = identity_read(&cuda, error);
@@ -413,7 +414,9 @@ enum status_code cuda_identify(int index, struct device_identity *identity, stru
     memcpy(told.uuid, cuda.uuid, sizeof told.uuid);
     code = versions_read(&cuda, told.driver, told.runtime, error);
     cublas_version_read(told.libraries, sizeof told.libraries);
-    cudnn_version_read(told.convolution_library);
+    if (!cudnn_version_read(told.convolution_library, &without)) {
+        snprintf(told.convolution_note, sizeof told.convolution_note, "%.255s", without.text);
+    }
     gpu_watch_end(&cuda.watch);
     nvml_library_close(&cuda.nvml);
     if (code == STATUS_OK) {

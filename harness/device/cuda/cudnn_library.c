@@ -120,10 +120,10 @@ const char *cudnn_version_words(const struct cudnn_library *cudnn, char text[CUD
     return text;
 }
 
-bool cudnn_version_read(char text[CUDNN_VERSION_BYTES])
+bool cudnn_version_read(char text[CUDNN_VERSION_BYTES], struct status *error)
 {
     struct cudnn_library cudnn = {0};
-    if (cudnn_library_load(&cudnn, NULL) != STATUS_OK) {
+    if (cudnn_library_load(&cudnn, error) != STATUS_OK) {
         return false;
     }
     cudnn_version_words(&cudnn, text);

@@ -87,8 +87,9 @@ enum status_code cudnn_library_load(struct cudnn_library *cudnn, struct status *
 enum status_code cudnn_library_open(struct cudnn_library *cudnn, struct status *error);
 void cudnn_library_close(struct cudnn_library *cudnn); /* one that was never opened is accepted */
 
-/* "cuDNN 9.19.0" of the library that would be loaded. False, and text untouched, where there is none. */
-bool cudnn_version_read(char text[CUDNN_VERSION_BYTES]);
+/* "cuDNN 9.19.0" of the library that would be loaded. False, text untouched, and error with the reason, where there is
+ * none. */
+bool cudnn_version_read(char text[CUDNN_VERSION_BYTES], struct status *error);
 
 /* The same of one that is loaded. Returns text. */
 const char *cudnn_version_words(const struct cudnn_library *cudnn, char text[CUDNN_VERSION_BYTES]);
