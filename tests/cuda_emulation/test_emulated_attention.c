@@ -120,7 +120,7 @@ static void choice_open(struct trial *trial, const struct choice *choice)
 static unsigned char *outputs_of_run(const struct trial *trial, size_t *bytes)
 {
     struct status error = {0};
-    if (gpu->table->run(gpu, &trial->call, &error) != STATUS_OK) {
+    if (gpu->table->run(gpu, &trial->call, &error) != STATUS_OK || gpu->table->synchronize(gpu, &error) != STATUS_OK) {
         fail_msg("%s", error.text);
     }
     return trial_outputs_copy(trial, bytes);
