@@ -165,7 +165,7 @@ static inline struct image_pass image_pass_of(const struct operation_call *call)
     pass.last = read->stride[1] == 1 && read->stride[3] != 1;
     pass.wide = pass.made_group % WIDE_PLANES == 0 ? WIDE_PLANES : 1;
     pass.lanes = pass.wide == 1 ? THIN_LANES : WIDE_LANES;
-    pass_cut(&pass, SECTOR_BYTES / (int)dtype_bytes(read->dtype));
+    pass_cut(&pass, SECTOR_BYTES / (int)element_bytes(read->dtype));
     if (pass.fits) {
         pass.down = parts_of(pass.made_rows, pass.rows);
         pass.across = parts_of(pass.made_columns, pass.columns);

@@ -139,7 +139,7 @@ static inline struct weight_pass weight_pass_of(const struct operation_call *cal
     pass.lanes = pass.wide == 1 ? THIN_LANES : WIDE_LANES;
     pass.taps_all = window_form(pass.kernel, pass.stride) > 0 ? pass.kernel : pass.kernel * pass.kernel;
     weight_cut(&pass, (int)result->size[2], (int)result->size[3], together ? WEIGHT_IMAGES_MAXIMUM : 1,
-               SECTOR_BYTES / (int)dtype_bytes(image->dtype));
+               SECTOR_BYTES / (int)element_bytes(image->dtype));
     weight_sets(&pass);
     return pass;
 }

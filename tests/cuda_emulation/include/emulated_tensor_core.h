@@ -6,9 +6,7 @@
 
 #include <stdint.h>
 
-extern "C" {
 #include "harness/kernels/convert.h"
-}
 
 enum { TENSOR_CORE_ARCHITECTURE = 80 };
 
