@@ -166,7 +166,9 @@ void snapshot_take(struct tape *tape, const struct tape_marks *mark)
         }
         now->values[now->value_count++] = (struct snapshot_value){value, *value};
     }
-    qsort(now->values, (size_t)now->value_count, sizeof *now->values, snapshot_order);
+    if (now->value_count > 0) {
+        qsort(now->values, (size_t)now->value_count, sizeof *now->values, snapshot_order);
+    }
 }
 
 static bool value_is_alike(const struct value *before, const struct value *now, int shift)
