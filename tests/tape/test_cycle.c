@@ -10,6 +10,7 @@
 
 #include "harness/tape/build.h"
 #include "harness/tape/tape_cursor.h"
+#include "tests/tape/tape_changes.h"
 
 enum { TURNS = 1000, CHANGES_MAXIMUM = 16 * TURNS };
 
@@ -93,24 +94,6 @@ static struct tape *loop_tape(const struct loop *loop, bool repeats, int *attemp
     return tape;
 }
 
-/* What is taken and given back, in order. */
-static int changes_of(const struct tape *tape, int64_t *changes)
-{
-    struct tape_view view = tape_view(tape);
-    struct tape_cursor cursor;
-    struct tape_step step;
-    int count = 0;
-    assert_int_equal(tape_cursor_open(&view, &cursor, NULL), STATUS_OK);
-    while (tape_cursor_next(&cursor, &step)) {
-        if (step.change_bytes != 0) {
-            assert_in_range(count, 0, CHANGES_MAXIMUM - 1);
-            changes[count++] = step.change_bytes;
-        }
-    }
-    tape_cursor_close(&cursor);
-    return count;
-}
-
 /* The highest sum, and the sum at the end. */
 static void sums_of(const struct tape *tape, bool ends_only, int64_t sums[2])
 {
@@ -134,9 +117,9 @@ static int loop_check(const struct loop *loop, int *attempts)
     static int64_t recorded[CHANGES_MAXIMUM], brief[CHANGES_MAXIMUM];
     int once = 0;
     struct tape *whole = loop_tape(loop, false, &once), *tape = loop_tape(loop, true, attempts);
-    int count = changes_of(whole, recorded);
+    int count = tape_changes(whole, recorded, CHANGES_MAXIMUM);
     assert_int_equal(count, 4 * TURNS - 1); /* the last one is kept */
-    assert_int_equal(changes_of(tape, brief), count);
+    assert_int_equal(tape_changes(tape, brief, CHANGES_MAXIMUM), count);
     assert_memory_equal(recorded, brief, (size_t)count * sizeof recorded[0]);
     int64_t sums[2], sums_at_ends[2];
     sums_of(whole, false, sums);

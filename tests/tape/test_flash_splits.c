@@ -15,6 +15,7 @@
 #include "harness/tape/build.h"
 #include "harness/tape/flash_splits.h"
 #include "harness/tape/tape_cursor.h"
+#include "tests/tape/tape_changes.h"
 
 static const char answers_path[] = "peers/pytorch/flash_splits.txt";
 
@@ -171,23 +172,6 @@ static void a_tape_takes_the_parts_where_flash_divides(void **state)
 
 /* -- in a loop: one row that attends to a column more in each turn */
 
-static int changes_of(struct tape *tape, int64_t *changes)
-{
-    struct tape_view view = tape_view(tape);
-    struct tape_cursor cursor;
-    struct tape_step step;
-    int count = 0;
-    assert_int_equal(tape_cursor_open(&view, &cursor, NULL), STATUS_OK);
-    while (tape_cursor_next(&cursor, &step)) {
-        if (step.change_bytes != 0) {
-            assert_in_range(count, 0, CHANGES_MAXIMUM - 1);
-            changes[count++] = step.change_bytes;
-        }
-    }
-    tape_cursor_close(&cursor);
-    return count;
-}
-
 static struct tape *loop_tape(bool repeats, int *attempts)
 {
     struct cycle_bounds bounds = {0};
@@ -218,8 +202,8 @@ static void a_loop_is_told_once_between_two_numbers_of_parts(void **state)
     static int64_t recorded[CHANGES_MAXIMUM], brief[CHANGES_MAXIMUM];
     int once = 0, attempts = 0;
     struct tape *whole = loop_tape(false, &once), *tape = loop_tape(true, &attempts);
-    int count = changes_of(whole, recorded);
-    assert_int_equal(changes_of(tape, brief), count);
+    int count = tape_changes(whole, recorded, CHANGES_MAXIMUM);
+    assert_int_equal(tape_changes(tape, brief, CHANGES_MAXIMUM), count);
     assert_memory_equal(recorded, brief, (size_t)count * sizeof recorded[0]);
     assert_int_equal(attempts, 1);
     assert_true(tape_view(tape).storage_count * 10 < tape_view(whole).storage_count);
