@@ -118,6 +118,18 @@ static bool validity_read(struct report *report, const struct json *line, struct
     return view->disturbance != NULL;
 }
 
+static bool tags_read(struct report *report, const struct json *line, struct case_view *view)
+{
+    const struct json *tags = json_get(line, "tags");
+    struct text words = {0};
+    for (size_t index = 0; json_kind(tags) == JSON_KIND_ARRAY && index < json_count(tags); index++) {
+        text_format(&words, "%s%s", words.length > 0 ? "\n" : "", json_string_or(json_at(tags, index), ""));
+    }
+    view->tags = words.failed ? NULL : report_word(report, text_string(&words));
+    text_release(&words);
+    return view->tags != NULL;
+}
+
 /* One list of declined products; of a place after its name. */
 static void declined_list(struct text *words, const struct json *rows, const char *place)
 {
@@ -293,5 +305,5 @@ bool case_view_read(struct report *report, const struct json *line, const char *
     outcome_read(&filling, line);
     estimates_read(&filling, line);
     return !filling.failed && proof_view_read(report, line, &view->proof) && validity_read(report, line, view) &&
-           declined_read(report, line, view) && label_make(report, view);
+           declined_read(report, line, view) && tags_read(report, line, view) && label_make(report, view);
 }

@@ -104,6 +104,7 @@ struct case_view {
     struct record_place line; /* where it is, for record_stream_again */
     const char *id, *status, *reason;
     const char *family; /* NULL: records before 1.3 */
+    const char *tags;   /* of the suite, a newline between them; "": none */
     const char
         *machine; /* kind, name, class and threads of its device: equal texts are figures of one kind of machine */
     const char

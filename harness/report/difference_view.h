@@ -5,33 +5,9 @@
 
 #include "harness/report/case_view.h"
 #include "harness/report/difference.h"
+#include "harness/report/environment.h"
 #include "harness/report/gap.h"
 #include "harness/report/wording.h"
-
-/* X(NAME, key in JSON, words, and of what the run line says an object and its members): what two results may have been
- * measured under. The others are what the cases say of their devices. */
-#define ENVIRONMENT_TABLE(X)                                                                                           \
-    X(DEVICE, "device", "device", NULL, NULL, NULL)                                                                    \
-    X(DRIVER, "driver", "driver", NULL, NULL, NULL)                                                                    \
-    X(RUNTIME, "runtime", "runtime", NULL, NULL, NULL)                                                                 \
-    X(KERNEL, "kernel", "kernel of the host", "host", "system", "kernel")                                              \
-    X(LIBRARIES, "libraries", "libraries", NULL, NULL, NULL)                                                           \
-    X(VARIABLES, "variables", "variables", NULL, NULL, NULL)                                                           \
-    X(PROGRAM, "program", "program", "tool", "name", "version")                                                        \
-    X(REVISION, "revision", "program revision", "tool", "revision", NULL)                                              \
-    X(SUITE, "suite", "suite", "suite", "name", NULL)                                                                  \
-    X(PLAN_HASH, "plan_hash", "suite hash", "suite", "plan_hash", NULL)                                                \
-    X(MEMORY, "memory", "device memory", NULL, NULL, NULL)                                                             \
-    X(THREADS, "threads", "threads", NULL, NULL, NULL)                                                                 \
-    X(HOST, "host", "host", "host", "name", NULL)                                                                      \
-    X(TARGET, "target", "target", NULL, NULL, NULL)
-
-enum environment {
-#define ENVIRONMENT_ENUM(name, key, words, object, first, second) ENVIRONMENT_##name,
-    ENVIRONMENT_TABLE(ENVIRONMENT_ENUM)
-#undef ENVIRONMENT_ENUM
-        ENVIRONMENT_COUNT
-};
 
 struct environment_row {
     const char *key, *words;

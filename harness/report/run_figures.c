@@ -1,0 +1,196 @@
+/* Run figures: a report boiled down to what gates and histories need. Not a judgement, and not a writer. */
+#include "harness/report/run_figures.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/name_table.h"
+#include "harness/report/case_view.h"
+#include "harness/report/spread.h"
+
+/* What is copied, and the words that many cases share. */
+struct boiling {
+    struct run_figures *figures;
+    struct name_table words;
+    bool failed; /* memory ran out */
+};
+
+/* Equal words are one string. */
+static const char *word_keep(struct boiling *boiling, const char *word)
+{
+    const char *kept = name_table_keep(&boiling->words, &boiling->figures->arena, word != NULL ? word : "");
+    boiling->failed = boiling->failed || kept == NULL;
+    return kept;
+}
+
+static const char *text_keep(struct boiling *boiling, const char *text)
+{
+    const char *kept = arena_copy(&boiling->figures->arena, text);
+    boiling->failed = boiling->failed || kept == NULL;
+    return kept;
+}
+
+static struct level_bytes level_bytes_make(const int64_t bytes[LEVEL_COUNT])
+{
+    struct level_bytes made;
+    for (int level = 0; level < LEVEL_COUNT; level++) {
+        made.of[level] = bytes[level] >= 0 ? bytes[level] : FIGURE_BYTES_UNKNOWN;
+    }
+    return made;
+}
+
+static struct level_bytes spread_bytes_make(const struct spread *spread)
+{
+    struct level_bytes made;
+    for (int level = 0; level < LEVEL_COUNT; level++) {
+        bool repeated = spread->attempt_count > 1 && spread->stage_bytes != NULL;
+        int64_t bytes = repeated ? spread_widest(spread, (enum level)level) : BYTES_UNKNOWN;
+        made.of[level] = bytes >= 0 ? bytes : FIGURE_BYTES_UNKNOWN;
+    }
+    return made;
+}
+
+static int64_t attempt_count_of(const struct case_view *view)
+{
+    int64_t count = 1;
+    for (const struct case_attempt *one = view->earlier; one != NULL; one = one->next) {
+        count++;
+    }
+    return count;
+}
+
+static void case_take(struct boiling *boiling, const struct case_view *view)
+{
+    struct run_figures *figures = boiling->figures;
+    int64_t count = attempt_count_of(view);
+    figures->cases[figures->case_count++] = (struct case_figures){
+        .id = text_keep(boiling, view->id),
+        .label = text_keep(boiling, view->title),
+        .status = word_keep(boiling, view->status),
+        .reason = word_keep(boiling, view->reason),
+        .machine = word_keep(boiling, view->machine),
+        .tags = word_keep(boiling, view->tags),
+        .standing = view->standing,
+        .invalid = view->invalid,
+        .disturbance = word_keep(boiling, view->disturbance),
+        .made_count = view->missing != NULL ? view->missing->made_count : count,
+        .wanted_count = view->missing != NULL ? view->missing->wanted_count : count,
+        .measured = level_bytes_make(view->measured.peak_bytes),
+        .predicted = level_bytes_make(view->predicted.peak_bytes),
+        .spread = spread_bytes_make(&view->spread),
+    };
+}
+
+static int case_order(const void *left, const void *right)
+{
+    return strcmp(((const struct case_figures *)left)->id, ((const struct case_figures *)right)->id);
+}
+
+static int absent_order(const void *left, const void *right)
+{
+    return strcmp(((const struct absent_case *)left)->id, ((const struct absent_case *)right)->id);
+}
+
+/* A case with figures of an earlier run alone is absent: the run that is told of did not come to it. */
+static bool is_unmade(const struct case_view *view)
+{
+    return view->missing != NULL && view->missing->made_count == 0;
+}
+
+static void cases_take(struct boiling *boiling, const struct report *report)
+{
+    struct run_figures *figures = boiling->figures;
+    figures->cases = arena_alloc(&figures->arena, (size_t)report->case_count * sizeof *figures->cases);
+    figures->absent = arena_alloc(&figures->arena, (size_t)report->missing_count * sizeof *figures->absent);
+    boiling->failed = boiling->failed || figures->cases == NULL || figures->absent == NULL;
+    for (int index = 0; index < report->case_count && !boiling->failed; index++) {
+        if (!is_unmade(&report->cases[index])) {
+            case_take(boiling, &report->cases[index]);
+        }
+    }
+    for (int index = 0; index < report->missing_count && !boiling->failed; index++) {
+        const struct missing_case *one = &report->missing[index];
+        if (one->made_count == 0) {
+            figures->absent[figures->absent_count++] =
+                (struct absent_case){.id = text_keep(boiling, one->id), .wanted_count = one->wanted_count};
+        }
+    }
+    if (!boiling->failed) {
+        qsort(figures->cases, (size_t)figures->case_count, sizeof *figures->cases, case_order);
+        qsort(figures->absent, (size_t)figures->absent_count, sizeof *figures->absent, absent_order);
+    }
+}
+
+static void run_take(struct boiling *boiling, const struct report *report)
+{
+    struct run_figures *figures = boiling->figures;
+    const struct json *run = report_run(report);
+    figures->source = text_keep(boiling, report->source);
+    figures->run_id = text_keep(boiling, json_string_or(json_get(run, "run_id"), ""));
+    figures->started = text_keep(boiling, json_string_or(json_get(run, "started"), ""));
+    figures->suite_path = text_keep(boiling, json_string_or(json_get(json_get(run, "suite"), "path"), ""));
+    figures->unnamed_absent_count = report->unnamed_missing_count;
+    figures->absent_cause = report->missing_cause != NULL ? text_keep(boiling, report->missing_cause) : NULL;
+    figures->damaged_line_count = report->damaged_line_count;
+    figures->ended = report->ended;
+    figures->notes = text_keep(boiling, report->notes != NULL ? report->notes : "");
+    if (!boiling->failed) {
+        boiling->failed = !environment_read(report, &figures->arena, figures->environment);
+    }
+}
+
+enum status_code run_figures_read(const char *path, struct run_figures *figures, struct status *error)
+{
+    struct report *report = NULL;
+    *figures = (struct run_figures){0};
+    enum status_code code = report_open_side(path, &report, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    struct boiling boiling = {.figures = figures};
+    run_take(&boiling, report);
+    cases_take(&boiling, report);
+    name_table_release(&boiling.words);
+    report_release(report);
+    return boiling.failed ? status_set(error, STATUS_OUT_OF_MEMORY, "%s: no memory for its figures", path) : STATUS_OK;
+}
+
+void run_figures_release(struct run_figures *figures)
+{
+    arena_release(&figures->arena);
+    *figures = (struct run_figures){0};
+}
+
+const struct case_figures *run_figures_find(const struct run_figures *figures, const char *id)
+{
+    const struct case_figures wanted = {.id = id};
+    return figures->case_count > 0
+               ? bsearch(&wanted, figures->cases, (size_t)figures->case_count, sizeof wanted, case_order)
+               : NULL;
+}
+
+bool case_figures_match(const struct case_figures *one, const char *pattern)
+{
+    if (fnmatch(pattern, one->id, 0) == 0) {
+        return true;
+    }
+    for (const char *at = one->tags; *at != '\0';) {
+        const size_t length = strcspn(at, "\n");
+        char tag[256];
+        if (length < sizeof tag) {
+            memcpy(tag, at, length);
+            tag[length] = '\0';
+            if (fnmatch(pattern, tag, 0) == 0) {
+                return true;
+            }
+        }
+        at += length + (at[length] == '\n' ? 1 : 0);
+    }
+    return false;
+}
+
+bool case_figures_measured(const struct case_figures *one)
+{
+    return strcmp(one->status, "ok") == 0 || strcmp(one->status, "fail") == 0;
+}
