@@ -131,6 +131,27 @@ static const char *choice_take(const struct option_row *option, const char *inli
     return follows ? cursor->words[cursor->index++] : "true";
 }
 
+/* NULL: there is none. */
+static const char *value_take(const char *inline_value, struct cursor *cursor)
+{
+    const char *value = inline_value != NULL            ? inline_value
+                        : cursor->index < cursor->count ? cursor->words[cursor->index++]
+                                                        : NULL;
+    bool is_value = value != NULL && value[0] != '\0' && (inline_value != NULL || strncmp(value, "--", 2) != 0);
+    return is_value ? value : NULL;
+}
+
+static enum status_code repeated_add(const struct command *command, int row, const char *value,
+                                     struct arguments *arguments, struct status *error)
+{
+    if (arguments->repeated_count == REPEATED_COUNT_MAXIMUM) {
+        return status_set(error, STATUS_INVALID, "%s: --%s is given too often; give at most %d such options",
+                          command->name, command->options[row].name, REPEATED_COUNT_MAXIMUM);
+    }
+    arguments->repeated[arguments->repeated_count++] = (struct repeated_value){.row = row, .value = value};
+    return STATUS_OK;
+}
+
 /* The word before the cursor is an option: takes its value from it or from the words that follow. */
 static enum status_code option_take(const struct command *command, const char *word, struct cursor *cursor,
                                     struct arguments *arguments, struct status *error)
@@ -145,7 +166,7 @@ static enum status_code option_take(const struct command *command, const char *w
         return unknown_option(command, word, error);
     }
     const struct option_row *option = &command->options[row];
-    if (arguments->values[row] != NULL && option->kind != OPTION_LIST) {
+    if (arguments->values[row] != NULL && option->kind != OPTION_LIST && option->kind != OPTION_REPEATED) {
         return status_set(error, STATUS_INVALID, "%s: --%s is given twice; keep one", command->name, option->name);
     }
     const char *value = "true";
@@ -174,17 +195,16 @@ static enum status_code option_take(const struct command *command, const char *w
         break;
     }
     case OPTION_VALUE:
-        value = inline_value != NULL            ? inline_value
-                : cursor->index < cursor->count ? cursor->words[cursor->index++]
-                                                : NULL;
-        if (value == NULL || value[0] == '\0' || (inline_value == NULL && strncmp(value, "--", 2) == 0)) {
+    case OPTION_REPEATED:
+        value = value_take(inline_value, cursor);
+        if (value == NULL) {
             return status_set(error, STATUS_INVALID, "%s: --%s needs a value; write --%s %s", command->name,
                               option->name, option->name, option->value);
         }
         break;
     }
     arguments->values[row] = value;
-    return STATUS_OK;
+    return option->kind == OPTION_REPEATED ? repeated_add(command, row, value, arguments, error) : STATUS_OK;
 }
 
 /* The row of a switch that was given just before, "--padding"; NULL: there was none. */
@@ -270,4 +290,13 @@ const char *arguments_value(const struct arguments *arguments, const char *name)
 {
     int row = row_find(arguments->command->options, name, strlen(name));
     return row < 0 ? NULL : arguments->values[row];
+}
+
+const char *arguments_value_next(const struct arguments *arguments, const char *name, int *next)
+{
+    int row = row_find(arguments->command->options, name, strlen(name));
+    while (*next < arguments->repeated_count && arguments->repeated[*next].row != row) {
+        ++*next;
+    }
+    return *next < arguments->repeated_count ? arguments->repeated[(*next)++].value : NULL;
 }

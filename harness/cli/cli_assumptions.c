@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/cli/choice_options.h"
 #include "harness/cli/command.h"
 #include "harness/cli/number_option.h"
 #include "harness/cli/output.h"
@@ -20,7 +21,7 @@
 static const struct option_row options[] = {
     {"device", OPTION_VALUE, "D", "cuda (default) or cuda:N"},
     {"suite", OPTION_VALUE, "SUITE", "what is measured (default: suites/assumptions.yaml)"},
-    {"filter", OPTION_VALUE, "GLOB", "only cases whose id or one of whose tags matches; quick: no search"},
+    CHOICE_OPTION_ROWS,
     {"out", OPTION_VALUE, "DIR", "where the records go (default: results/assumptions)"},
     {"wait-device", OPTION_VALUE, "SECONDS",
      "how long to wait for a GPU that another run has, also as 5m (default: 0)"},
@@ -49,7 +50,7 @@ static enum status_code format_read(const struct arguments *arguments, enum repo
 /* Options that say how to measure, beside records that were measured. */
 static enum status_code records_alone_check(const struct arguments *arguments, struct status *error)
 {
-    static const char *const measuring[] = {"device", "suite", "filter", "out", "wait-device", "quiet"};
+    static const char *const measuring[] = {"device", "suite", "filter", "not", "out", "wait-device", "quiet"};
     for (size_t i = 0; i < sizeof measuring / sizeof measuring[0]; i++) {
         if (arguments_value(arguments, measuring[i]) != NULL) {
             return status_set(error, STATUS_INVALID,
@@ -94,7 +95,6 @@ static enum status_code options_read(const struct arguments *arguments, struct a
                                      struct status *error)
 {
     const char *lock_folder = secure_getenv("ASSAY_LOCK_DIR"), *folder = arguments_value(arguments, "out");
-    run->filter = arguments_value(arguments, "filter");
     run->runner = &case_runner_measure;
     run->version = ASSAY_VERSION;
     run->revision = program_revision();
@@ -115,6 +115,7 @@ static enum status_code cases_measure(const struct arguments *arguments, struct 
 {
     struct suite suite = {0};
     struct run_result result = {0};
+    struct case_choice choice = {0};
     const char *name = arguments_value(arguments, "suite");
     const char *path = suite_path(arena, name != NULL ? name : "suites/assumptions.yaml");
     struct run_progress progress = run_progress_terminal(arguments_value(arguments, "quiet") != NULL);
@@ -130,13 +131,18 @@ static enum status_code cases_measure(const struct arguments *arguments, struct 
         code = suite_read(path, wanted.catalogue_dir, &suite, error);
     }
     if (code == STATUS_OK) {
+        code = choice_options_read(arguments, &suite, &choice, error);
+    }
+    if (code == STATUS_OK) {
         code = parent_folders_make(wanted.folder, error);
     }
     if (code == STATUS_OK) {
         wanted.suite = &suite;
+        wanted.choice = &choice;
         code = run_suite(&wanted, &result, error);
         run_progress_end();
     }
+    case_choice_release(&choice);
     suite_release(&suite);
     return code;
 }
@@ -215,6 +221,7 @@ const struct command command_assumptions = {
     .summary = "whether a GPU and its driver are as the figures assume",
     .details = "Measures a few small cases on a GPU, fills it, and says of each assumption of docs/GPU.md what was\n"
                "seen and what to do if it is otherwise. Nobody else should use the GPU meanwhile.\n"
+               "--filter quick measures without searches for a batch.\n"
                "DIR: a folder that `assay run` or `make gpu` wrote, which is judged instead.\n"
                "Bytes beyond what was seen on other GPUs are noted, and fail nothing, if results/reference has no GPU\n"
                "of this class: then the folder is worth sending (docs/GPU.md, For volunteers).\n"

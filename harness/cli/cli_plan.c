@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "harness/base/ordered_work.h"
-#include "harness/base/shell_word.h"
 #include "harness/base/size.h"
 #include "harness/cli/case_options.h"
 #include "harness/cli/case_suite.h"
+#include "harness/cli/choice_options.h"
 #include "harness/cli/command.h"
 #include "harness/cli/model_notes.h"
 #include "harness/cli/output.h"
@@ -23,7 +23,7 @@
 enum { DOCUMENT_INDENT = 2 };
 
 static const struct option_row options[] = {
-    {"filter", OPTION_VALUE, "GLOB", "only cases whose id or one of whose tags matches"},
+    CHOICE_OPTION_ROWS,
     {"for", OPTION_VALUE, "TARGET", "class of devices that is predicted (default: the suite's, else sm_90)"},
     {"on", OPTION_VALUE, "GPU", "as on this GPU: its class and memory, less what context and libraries take"},
     {"memory", OPTION_VALUE, "SIZE", "what segments may take together (default: the suite's, else no bound)"},
@@ -38,13 +38,13 @@ static const struct option_row options[] = {
 
 struct plan {
     const struct suite *suite;
-    const char *catalogue, *filter, *target;
+    const char *catalogue, *target;
     const char *common_target; /* of all cases; NULL: they have several */
     const struct gpu *gpu;     /* --on; NULL: none */
     int64_t memory_bytes;      /* --on, --memory: what segments may take; 0: the suite decides */
     int64_t whole_bytes; /* that with a published overhead, which differs if a case loads modules eagerly; 0: no */
     bool with_estimates, as_json;
-    const struct suite_case **selected; /* by the filter */
+    const struct suite_case **selected; /* by --filter and --not */
     int selected_count;
     int unknown_count; /* of these, without a prediction by some estimator */
     int refused_count; /* of these, do not fit */
@@ -299,21 +299,29 @@ static enum status_code cases_make(struct plan *plan, struct status *error)
     return code == STATUS_OK ? text_status(&plan->text, "the plan", error) : code;
 }
 
-static enum status_code cases_select(struct plan *plan, struct arena *arena, struct status *error)
+static enum status_code cases_select(const struct arguments *arguments, struct plan *plan, struct arena *arena,
+                                     struct status *error)
 {
+    struct case_choice choice = {0};
+    enum status_code code = choice_options_read(arguments, plan->suite, &choice, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
     plan->selected = arena_alloc(arena, (size_t)plan->suite->case_count * sizeof(const struct suite_case *));
     if (plan->selected == NULL) {
-        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for the plan");
+        code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for the plan");
     }
-    for (int i = 0; i < plan->suite->case_count; i++) {
-        if (suite_case_matches(&plan->suite->cases[i], plan->filter)) {
+    for (int i = 0; code == STATUS_OK && i < plan->suite->case_count; i++) {
+        if (choice.attempts[i] > 0) {
             plan->selected[plan->selected_count++] = &plan->suite->cases[i];
         }
     }
-    return STATUS_OK;
+    case_choice_release(&choice);
+    return code;
 }
 
-static enum status_code plan_make(struct plan *plan, struct arena *arena, struct status *error)
+static enum status_code plan_make(const struct arguments *arguments, struct plan *plan, struct arena *arena,
+                                  struct status *error)
 {
     const struct target *target = NULL;
     enum status_code code = suite_tolerances_check(plan->suite, &case_runner_measure, error);
@@ -325,7 +333,7 @@ static enum status_code plan_make(struct plan *plan, struct arena *arena, struct
         }
     }
     if (code == STATUS_OK) {
-        code = cases_select(plan, arena, error);
+        code = cases_select(arguments, plan, arena, error);
     }
     if (code == STATUS_OK) {
         common_target_find(plan);
@@ -336,13 +344,6 @@ static enum status_code plan_make(struct plan *plan, struct arena *arena, struct
     }
     if (code == STATUS_OK && plan->refused_count > 0 && !plan->as_json) {
         text_format(&plan->text, "\n%d of %d cases do not fit\n", plan->refused_count, plan->selected_count);
-    }
-    if (code == STATUS_OK && plan->selected_count == 0) {
-        struct text path = {0};
-        shell_word_append(&path, plan->suite->path);
-        code = status_set(error, STATUS_INVALID, "plan: no case of %s matches '%s'; assay plan %s --ids lists them",
-                          plan->suite->path, plan->filter, text_string(&path));
-        text_release(&path);
     }
     return code;
 }
@@ -374,7 +375,6 @@ static enum status_code plan_command(const struct arguments *arguments, enum exi
     struct plan plan = {
         .suite = &suite,
         .catalogue = resource_path(&arena, "models/catalogue"),
-        .filter = arguments_value(arguments, "filter"),
         .target = arguments_value(arguments, "for"),
         .with_estimates = arguments_value(arguments, "ids") == NULL,
         .as_json = arguments_value(arguments, "json") != NULL,
@@ -398,7 +398,7 @@ static enum status_code plan_command(const struct arguments *arguments, enum exi
         code = model_shelf_open(&places, &plan.shelf, error);
     }
     if (code == STATUS_OK) {
-        code = plan_make(&plan, &arena, error);
+        code = plan_make(arguments, &plan, &arena, error);
     }
     if (code == STATUS_OK) {
         code = plan.as_json ? document_give(&plan, error) : output_lines(&plan.text, error);

@@ -7,6 +7,7 @@
 #include "harness/base/shell_word.h"
 #include "harness/base/size.h"
 #include "harness/cli/case_suite.h"
+#include "harness/cli/choice_options.h"
 #include "harness/cli/command.h"
 #include "harness/cli/constants_option.h"
 #include "harness/cli/model_notes.h"
@@ -25,7 +26,8 @@
 static const struct option_row options[] = {
     {"device", OPTION_VALUE, "D", "auto (default), meta, host, host:mem=SIZE, cuda or cuda:N"},
     {"out", OPTION_VALUE, "DIR", "where records and report go (default: results/ and the suite's name)"},
-    {"filter", OPTION_VALUE, "GLOB", "only cases whose id or one of whose tags matches"},
+    CHOICE_OPTION_ROWS,
+    {"repeat", OPTION_VALUE, "N", "attempts at each case (default: the suite's repeat, else 1)"},
     {"constants", OPTION_VALUE, "DEVICE", "a device of results/reference, a file, or none (default: the device's own)"},
     {"fitting", OPTION_FLAG, NULL, "skip cases that are predicted not to fit what the device has free"},
     {"note-calibrated", OPTION_FLAG, NULL, "note what is beyond the suite's calibrated-gpu, and do not judge it"},
@@ -113,7 +115,6 @@ static enum status_code options_read(const struct arguments *arguments, char dev
 {
     const char *lock_folder = secure_getenv("ASSAY_LOCK_DIR");
     run->device = arguments_value(arguments, "device");
-    run->filter = arguments_value(arguments, "filter");
     run->runner = &case_runner_measure;
     run->version = ASSAY_VERSION;
     run->revision = program_revision();
@@ -187,13 +188,18 @@ static enum status_code suite_run(const struct arguments *arguments, struct aren
                                   enum exit_code *exit_code, struct status *error)
 {
     struct run_result result = {0};
+    struct case_choice choice = {0};
     const char *folder = arguments_value(arguments, "out");
     run->folder = folder != NULL ? folder : arena_format(arena, "results/%s", run->suite->name);
     if (run->folder == NULL) {
         return status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path");
     }
     bool with_files = arguments_value(arguments, "records-only") == NULL;
-    enum status_code code = parent_folders_make(run->folder, error);
+    enum status_code code = choice_options_read(arguments, run->suite, &choice, error);
+    run->choice = &choice;
+    if (code == STATUS_OK) {
+        code = parent_folders_make(run->folder, error);
+    }
     if (code == STATUS_OK && with_files) {
         code = report_write_check(run->folder, error);
     }
@@ -210,6 +216,7 @@ static enum status_code suite_run(const struct arguments *arguments, struct aren
         code = report_give(arena, &pages, with_files, &result, error);
         code = outcome_give(&result, code, exit_code, error);
     }
+    case_choice_release(&choice);
     return code;
 }
 

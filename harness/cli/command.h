@@ -22,7 +22,8 @@ enum option_kind {
     OPTION_VALUE,   /* --batch 8, --batch=8 */
     OPTION_BOOLEAN, /* --checkpointing, --checkpointing false */
     OPTION_CHOICE,  /* --run, --run host: one of the words of the row's value, "host|cuda"; alone it is "true" */
-    OPTION_LIST     /* --dtypes float32 int8: all words up to the next option; may be given again, which adds to them */
+    OPTION_LIST,    /* --dtypes float32 int8: all words up to the next option; may be given again, which adds to them */
+    OPTION_REPEATED /* --filter GLOB --filter GLOB: a value each time it is given */
 };
 
 struct option_row {
@@ -32,9 +33,15 @@ struct option_row {
     const char *help;
 };
 
-enum { OPTION_COUNT_MAXIMUM = 96, OPERAND_COUNT_MAXIMUM = 10, LIST_COUNT_MAXIMUM = 32 };
+enum { OPTION_COUNT_MAXIMUM = 96, OPERAND_COUNT_MAXIMUM = 10, LIST_COUNT_MAXIMUM = 32, REPEATED_COUNT_MAXIMUM = 64 };
 
 struct arguments;
+
+/* One giving of an option of kind OPTION_REPEATED. */
+struct repeated_value {
+    int row; /* of the options */
+    const char *value;
+};
 
 struct command {
     const char *name;
@@ -56,6 +63,8 @@ struct arguments {
     int operand_count;
     const char *list[LIST_COUNT_MAXIMUM]; /* of the one option of kind OPTION_LIST */
     int list_count;
+    struct repeated_value repeated[REPEATED_COUNT_MAXIMUM]; /* of all options of kind OPTION_REPEATED, as they came */
+    int repeated_count;
     bool help; /* --help was among them; nothing else is looked at then */
 };
 
@@ -63,8 +72,12 @@ struct arguments {
 enum status_code arguments_parse(const struct command *command, int count, char **words, struct arguments *arguments,
                                  struct status *error);
 
-/* The value of an option of the command, or NULL if it was not given. */
+/* The value of an option of the command, or NULL if it was not given; of one that was given several times the last. */
 const char *arguments_value(const struct arguments *arguments, const char *name);
+
+/* The next value of an option of kind OPTION_REPEATED from *next on, which begins at 0 and then stands behind it; NULL:
+ * there is none. A command without this option has none. */
+const char *arguments_value_next(const struct arguments *arguments, const char *name, int *next);
 
 /* Each is defined in the file of its name; main.c has the table. */
 extern const struct command command_hardware, command_gpus, command_models, command_estimate, command_estimators,

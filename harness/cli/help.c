@@ -37,6 +37,7 @@ static void option_help(const struct option_row *option, struct text *text)
         snprintf(left, sizeof left, "--%s", option->name);
         break;
     case OPTION_VALUE:
+    case OPTION_REPEATED:
         snprintf(left, sizeof left, "--%s %s", option->name, value);
         break;
     case OPTION_BOOLEAN:

@@ -62,7 +62,8 @@ static bool readings_are_judged(const struct run_options *options)
 {
     for (int i = 0; i < options->suite->case_count; i++) {
         const struct suite_case *case_ = &options->suite->cases[i];
-        for (int k = 0; suite_case_matches(case_, options->filter) && k < case_->settings->tolerance_count; k++) {
+        bool is_chosen = case_choice_attempts(options->choice, options->suite, i) > 0;
+        for (int k = 0; is_chosen && k < case_->settings->tolerance_count; k++) {
             if (quantity_is_reading(case_->settings->tolerances[k].quantity)) {
                 return true;
             }
@@ -90,7 +91,8 @@ static bool spec_is_a_case(const struct run_options *options, const char *spec)
 {
     for (int i = 0; i < options->suite->case_count; i++) {
         const struct suite_case *case_ = &options->suite->cases[i];
-        if (suite_case_matches(case_, options->filter) && strcmp(device_spec_of(options, case_), spec) == 0) {
+        if (case_choice_attempts(options->choice, options->suite, i) > 0 &&
+            strcmp(device_spec_of(options, case_), spec) == 0) {
             return true;
         }
     }

@@ -62,7 +62,7 @@ enum status_code device_specs_collect(const struct run_options *options, struct 
     for (int i = 0; whole && i < suite->case_count; i++) {
         const struct suite_case *case_ = &suite->cases[i];
         const char *spec = device_spec_of(options, case_);
-        if (suite_case_matches(case_, options->filter)) {
+        if (case_choice_attempts(options->choice, suite, i) > 0) {
             spec_add(&made, spec);
             whole = !spec_may_be_gpu(spec) || gpus_add(case_, &made);
         }

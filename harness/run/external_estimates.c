@@ -389,7 +389,7 @@ enum status_code external_estimates_make(const struct run_options *options, cons
         kept_read(&asking);
     }
     for (int i = 0; code == STATUS_OK && i < suite->case_count && !asking.interrupted; i++) {
-        if (suite_case_matches(&suite->cases[i], options->filter)) {
+        if (case_choice_attempts(options->choice, suite, i) > 0) {
             code = case_ask(&asking, &suite->cases[i], &made.cases[i]);
         }
     }

@@ -38,7 +38,7 @@ struct run {
 
 static bool case_selected(const struct run_options *options, int index)
 {
-    return suite_case_matches(&options->suite->cases[index], options->filter);
+    return case_choice_attempts(options->choice, options->suite, index) > 0;
 }
 
 static bool external_is_known(const struct suite *suite, const char *name)
@@ -152,11 +152,10 @@ static enum status_code options_check(const struct run_options *options, int *to
         return code;
     }
     for (int i = 0; i < options->suite->case_count; i++) {
-        *total += case_selected(options, i) ? options->suite->cases[i].settings->repeat : 0;
+        *total += case_choice_attempts(options->choice, options->suite, i);
     }
     if (*total == 0) {
-        return status_set(error, STATUS_INVALID, "no case of %s matches '%s'; assay plan SUITE --ids lists them",
-                          options->suite->path, options->filter != NULL ? options->filter : "*");
+        return status_set(error, STATUS_INVALID, "no case of %s is left to measure", options->suite->path);
     }
     return STATUS_OK;
 }
@@ -167,7 +166,7 @@ static bool job_next(struct run *run, struct case_job *job)
     const struct suite *suite = run->options->suite;
     while (run->next_case < suite->case_count) {
         const struct suite_case *case_ = &suite->cases[run->next_case];
-        if (case_selected(run->options, run->next_case) && run->next_attempt < case_->settings->repeat) {
+        if (run->next_attempt < case_choice_attempts(run->options->choice, suite, run->next_case)) {
             run->next_attempt++;
             *job =
                 (struct case_job){.case_ = case_,
@@ -362,7 +361,8 @@ static void result_settle(struct run *run)
     run->outcome.missing_count = result->total - run->done;
     run->outcome.missing_cause = run->outcome.missing_count > 0 ? OUTCOME_INTERRUPTED : NULL;
     for (int i = 0; i < run->options->suite->case_count; i++) {
-        run->outcome.unit = run->options->suite->cases[i].settings->repeat > 1 ? "attempt" : run->outcome.unit;
+        run->outcome.unit =
+            case_choice_attempts(run->options->choice, run->options->suite, i) > 1 ? "attempt" : run->outcome.unit;
     }
     result->outcome = outcome_decide(&run->outcome);
     outcome_words_append(&reason, &run->outcome);

@@ -13,6 +13,7 @@
 #include "harness/record/constants.h"
 #include "harness/record/outcome.h"
 #include "harness/record/record.h"
+#include "harness/run/case_choice.h"
 #include "harness/suite/suite.h"
 
 /* What is proved of the figures that a case was predicted with: does it run with exactly so many bytes (proof.h)? */
@@ -96,10 +97,10 @@ struct run_progress {
 struct run_options {
     const struct suite *suite;
     const struct case_runner *runner;
-    const char *device;    /* over the suite's choice; NULL or "auto": the suite's, else the first GPU, else the host */
-    const char *folder;    /* where records.jsonl is written */
-    const char *filter;    /* suite_case_matches; NULL: all */
-    int jobs;              /* children at a time, 1 to RUN_JOBS_MAXIMUM */
+    const char *device; /* over the suite's choice; NULL or "auto": the suite's, else the first GPU, else the host */
+    const char *folder; /* where records.jsonl is written */
+    const struct case_choice *choice; /* NULL: every case, as often as the suite says */
+    int jobs;                         /* children at a time, 1 to RUN_JOBS_MAXIMUM */
     bool can_share_device; /* whoever asks has an option for it, which is what is advised where a GPU is taken */
     bool share_device; /* GPUs may be used by other runs that share too; then figures of the whole device are unknown */
     bool fitting; /* leave out cases on one device for which it has not enough free; searches try what runs anyway */
@@ -138,7 +139,7 @@ enum status_code suite_tolerances_check(const struct suite *suite, const struct 
 /* Runs the selected cases. Appends a run line, the ids of what was selected, a case line per attempt as they end, an
  * end line. SIGINT, SIGTERM and SIGHUP are taken by the run while it lasts, unless they are ignored. The GPUs that its
  * cases stand on are locked against other runs for as long (docs/decisions/0011). Call it from a process with one
- * thread. STATUS_INVALID (exit 2): no case matches the filter, a tolerance names an unknown estimator, jobs out of
+ * thread. STATUS_INVALID (exit 2): no case is chosen, a tolerance names an unknown estimator, jobs out of
  * range, a proof on devices that are shared, constants are of another device; nothing has been written then.
  * STATUS_DEVICE (exit 3): another run has a GPU, or the run was interrupted while it waited for it; nothing has been
  * written then either. STATUS_IO (exit 2): the folder cannot be written, or the disk is full: what was written before

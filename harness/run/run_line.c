@@ -51,16 +51,16 @@ static struct json *tool_json(const struct run_options *options)
 static struct json *suite_json(const struct run_options *options, int total)
 {
     const struct suite *suite = options->suite;
+    const char *words = options->choice != NULL ? text_string(&options->choice->words) : "";
     struct json *object = json_object_new();
-    bool made =
-        json_set(object, "name", json_string_new(suite->name)) &&
-        json_set(object, "description", json_string_new(suite->description)) &&
-        json_set(object, "path", json_string_new(suite->path)) &&
-        json_set(object, "plan_hash", json_string_new(suite->plan_hash)) &&
-        json_set(object, "case_count", json_integer_new(suite->case_count)) &&
-        json_set(object, "selected_count", json_integer_new(total)) &&
-        json_set(object, "filter", options->filter != NULL ? json_string_new(options->filter) : json_null_new()) &&
-        json_set(object, "compare", level_rules_json(&suite->compare));
+    bool made = json_set(object, "name", json_string_new(suite->name)) &&
+                json_set(object, "description", json_string_new(suite->description)) &&
+                json_set(object, "path", json_string_new(suite->path)) &&
+                json_set(object, "plan_hash", json_string_new(suite->plan_hash)) &&
+                json_set(object, "case_count", json_integer_new(suite->case_count)) &&
+                json_set(object, "selected_count", json_integer_new(total)) &&
+                json_set(object, "filter", words[0] != '\0' ? json_string_new(words) : json_null_new()) &&
+                json_set(object, "compare", level_rules_json(&suite->compare));
     return json_made(object, made);
 }
 
@@ -104,10 +104,10 @@ struct json *selected_line_make(const struct run_options *options, int *next)
     struct json *ids = json_array_new(), *attempts = json_array_new(), *line = json_object_new();
     bool made = true;
     for (int count = 0; made && *next < suite->case_count && count < IDS_A_LINE; ++*next) {
-        const struct suite_case *case_ = &suite->cases[*next];
-        if (suite_case_matches(case_, options->filter)) {
-            made = json_append(ids, json_string_new(case_->id)) &&
-                   json_append(attempts, json_integer_new(case_->settings->repeat));
+        int attempt_count = case_choice_attempts(options->choice, suite, *next);
+        if (attempt_count > 0) {
+            made = json_append(ids, json_string_new(suite->cases[*next].id)) &&
+                   json_append(attempts, json_integer_new(attempt_count));
             count++;
         }
     }

@@ -64,6 +64,11 @@ static void output_equals_golden_files(void **state)
         {"estimate-tiny-gpt2-peak.txt",
          {"estimate", "tiny-gpt2", "--mode=generate", "--seq=8", "--new-tokens=4", "--for=host", "--peak=highest"}},
         {"plan-small-ids.txt", {"plan", "tests/cli/data/small-suite.yaml", "--ids"}},
+        {"run-help.txt", {"run", "--help"}},
+        {"plan-small-ids.txt",
+         {"plan", "tests/cli/data/small-suite.yaml", "--ids", "--filter=*/load/*", "--filter", "*/train/*", "--not",
+          "no case of these"}},
+        {"plan-small-load.txt", {"plan", "tests/cli/data/small-suite.yaml", "--not", "*/train/*"}},
         {"plan-small-load.txt", {"plan", "--filter", "*/load/*", "tests/cli/data/small-suite.yaml"}},
         {"hardware-4gpu.txt", {"hardware", "--topology", "tests/hardware/hwloc-4gpu.xml"}},
         {"replay-help.txt", {"replay", "-h"}},
@@ -192,6 +197,15 @@ static void wrong_files_are_answered_with_the_place(void **state)
         {{"plan", "tests/cli/data/small-suite.yaml", "--filter", "x"},
          "assay: plan: no case of tests/cli/data/small-suite.yaml matches 'x'; assay plan "
          "tests/cli/data/small-suite.yaml --ids lists them\n"},
+        {{"plan", "tests/cli/data/small-suite.yaml", "--filter", "*", "--filter", "x"},
+         "assay: plan: no case of tests/cli/data/small-suite.yaml matches 'x'; assay plan "
+         "tests/cli/data/small-suite.yaml --ids lists them\n"},
+        {{"plan", "tests/cli/data/small-suite.yaml", "--filter=!*/load/*"},
+         "assay: plan: --filter !*/load/*: to leave cases out, write --not \"*/load/*\"\n"},
+        {{"run", "tests/cli/data/small-suite.yaml", "--filter", "*", "--not"},
+         "assay: run: --not needs a value; write --not GLOB\n"},
+        {{"run", "tests/cli/data/small-suite.yaml", "--repeat", "0"},
+         "assay: run: --repeat: 0 is out of range; write an integer from 1 to 1000\n"},
         {{"hardware", "--topology", "tests/cli/data/small-suite.yaml"},
          "assay: tests/cli/data/small-suite.yaml: not a topology in hwloc's XML of version 2; write one with lstopo "
          "--of xml\n"},

@@ -82,8 +82,13 @@ static void a_run_waits_for_the_second_gpu_too(void **state)
     options.device = "cuda";
     assert_int_equal(run_suite(&options, &scene->result, &scene->error), STATUS_DEVICE);
     assert_non_null(strstr(scene->error.text, "GPU-00000000-0000-0000-0000-000000000002"));
-    options.filter = "tiny-llama/load/float32";
+    struct case_choice choice = {0};
+    const char *const first[] = {"tiny-llama/load/float32"};
+    const struct case_rules rules = {.filters = first, .filter_count = 1};
+    assert_int_equal(case_choice_make(&scene->suite, &rules, &choice, &scene->error), STATUS_OK);
+    options.choice = &choice;
     assert_int_equal(run_with(scene, &options), RUN_PASS); /* GPU 0 is free */
+    case_choice_release(&choice);
     close(file);
 }
 

@@ -262,19 +262,24 @@ static void a_skipped_suite_says_so(void **state)
     assert_string_equal(text_at(scene->records.runs[0].end, "outcome"), "skipped");
 }
 
-static void a_filter_selects_and_one_without_matches_is_an_error(void **state)
+static void a_choice_selects_and_an_empty_one_is_an_error(void **state)
 {
     struct scene *scene = *state;
     suite_set(scene, "batch: [1, 2]");
     struct run_options options = options_of(scene);
-    options.filter = "*/b1/*";
+    const char *const first[] = {"*/b1/*"};
+    const struct case_rules rules = {.filters = first, .filter_count = 1};
+    struct case_choice choice = {0};
+    assert_int_equal(case_choice_make(&scene->suite, &rules, &choice, &scene->error), STATUS_OK);
+    options.choice = &choice;
     assert_int_equal(run_with(scene, &options), RUN_PASS);
     assert_int_equal(scene->records.runs[0].case_count, 1);
-    options.filter = "nothing*";
+    assert_string_equal(text_at(json_get(scene->records.runs[0].run, "suite"), "filter"), "*/b1/*");
+    case_choice_drop(&choice, 0);
     assert_int_equal(run_suite(&options, &scene->result, &scene->error), STATUS_INVALID);
-    assert_string_equal(STATUS_SAID(&scene->error),
-                        "no case of s.yaml matches 'nothing*'; assay plan SUITE --ids lists them");
-    options.filter = NULL;
+    assert_string_equal(STATUS_SAID(&scene->error), "no case of s.yaml is left to measure");
+    case_choice_release(&choice);
+    options.choice = NULL;
     options.jobs = 0;
     assert_int_equal(run_suite(&options, &scene->result, &scene->error), STATUS_INVALID);
 }
@@ -365,7 +370,7 @@ int main(void)
         TEST(a_footprint_is_of_the_device_where_no_process_is_known),
         TEST(a_footprint_is_not_predicted_without_constants),
         TEST(a_skipped_suite_says_so),
-        TEST(a_filter_selects_and_one_without_matches_is_an_error),
+        TEST(a_choice_selects_and_an_empty_one_is_an_error),
         TEST(an_unknown_estimator_is_found_before_anything_is_written),
         TEST(the_device_asked_for_wins_over_the_suite),
         TEST(progress_is_told_of_every_attempt),
