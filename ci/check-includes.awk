@@ -11,7 +11,7 @@ BEGIN {
     floor["suite"] = 4;  floor["memory"] = 4
     floor["replay"] = 5
     floor["estimate"] = 6; floor["placement"] = 6
-    floor["load"] = 7;   floor["question"] = 8
+    floor["load"] = 7;   floor["question"] = 8; floor["law"] = 8
     floor["run"] = 9
     floor["cli"] = 10
 
@@ -26,6 +26,7 @@ BEGIN {
     door["^(cuda|cublas|cuComplex|curand|nvml|cooperative_groups)"] = \
         "(\\.cuh?$|^harness/device/cuda/|^harness/kernels/launch_)"
     door["^(cblas|openblas)"] = "^harness/device/"
+    door["^lapacke"] = "^harness/law/"
     door["^cmocka"] = "^tests/"
     door["^sqlite3"] = "^harness/report/"
     door["^curl/"] = "^harness/hub/"
