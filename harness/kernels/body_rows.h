@@ -15,11 +15,9 @@ struct rows {
 static inline struct rows rows_of(const struct tensor *tensor)
 {
     struct rows rows = {1, 1};
-    for (int d = 0; d + 1 < tensor->rank; d++) {
-        rows.count *= tensor->size[d];
-    }
-    if (tensor->rank > 0) {
-        rows.columns = tensor->size[tensor->rank - 1];
+    for (int d = 0; d < tensor->rank; d++) {
+        rows.count *= rows.columns;
+        rows.columns = tensor->size[d];
     }
     return rows;
 }
