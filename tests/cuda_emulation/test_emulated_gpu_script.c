@@ -63,6 +63,27 @@ static void what_the_driver_counts_is_judged_over_all_cases(void **state)
     remark_contains(scene, "predictions take these, as there are no constants of emulated-sm-75");
 }
 
+/* The program's own answer. Its proofs fill the GPU, which is a small one of 44 MiB for that. */
+static void the_assumptions_are_asked_of_this_gpu(void **state)
+{
+    const struct gpu_scene *scene = *state;
+    gpu_scene_suite(scene, "assumptions",
+                    "  - {model: tiny-gpt2, mode: load, for: sm_75, tags: quick}\n"
+                    "  - {model: tiny-bert, mode: infer, seq: 4, for: sm_75, repeat: 2, tags: quick}\n");
+    setenv("EMULATED_DRIVER", "context:1000000 kernel:100", 1);
+    setenv("EMULATED_DEVICE_BYTES", "46137344", 1);
+    struct command_result result =
+        gpu_scene_run_emulated(scene, OPTIONS("--tier", "host", "--slice", "suites"), "EMULATED_NVML=ecc=0");
+    gpu_scene_expect(scene, &result, 0, "pass; exit code 0 after");
+    assert_true(gpu_scene_part_is(scene, "assumptions", "ok"));
+    remark_contains(scene, "\t10 of them hold\n");
+    result = gpu_scene_run_emulated(scene, OPTIONS("--tier", "host", "--slice", "suites"), "EMULATED_NVML=memoryless");
+    unsetenv("EMULATED_DEVICE_BYTES");
+    unsetenv("EMULATED_DRIVER");
+    gpu_scene_expect(scene, &result, 1, "FAIL on the GPU: assumptions, repeat; exit code 1 after");
+    remark_contains(scene, "exit code 1: FAIL: ");
+}
+
 #define CALIBRATED                                                                                                     \
     "  - {model: tiny-llama, mode: infer, seq: 4, precision: bfloat16, tolerances: "                                   \
     "{calibrated-gpu: {device_bytes: 0, process_bytes: 0}}}\n"
@@ -198,6 +219,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCENE_TEST(the_parts_of_a_gpu_run),
         SCENE_TEST(what_the_driver_counts_is_judged_over_all_cases),
+        SCENE_TEST(the_assumptions_are_asked_of_this_gpu),
         SCENE_TEST(a_gpu_that_nobody_measured_is_not_failed_by_its_bytes),
         SCENE_TEST(a_tag_without_cases_is_left_out),
         SCENE_TEST(a_sanitizer_that_does_not_look_finds_nothing),
