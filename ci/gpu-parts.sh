@@ -241,6 +241,27 @@ part_assumptions() {
     return "$code"
 }
 
+# Where cuDNN computes convolutions, our own kernels are asked only what it declines: once more, without it. Whether it
+# is at work stands in environment.txt, as `assay doctor` said.
+conformance_without_cudnn() {
+    grep -q '^ *ok  *cuDNN ' "$out/environment.txt" || return 0
+    conformed=$(cat "$scratch/remark")
+    for operation in CONVOLUTION CONVOLUTION_BACKWARD_INPUT CONVOLUTION_BACKWARD_WEIGHT; do
+        ASSAY_CUDNN=no ASSAY_CONFORMANCE_OPERATION=$operation ASSAY_TEST_DEVICE=$device limited "$program" --table \
+            >"$scratch/without" 2>&1 && continue
+        without_code=$?
+        { echo "without cuDNN (ASSAY_CUDNN=no):" && cat "$scratch/without"; } | tee -a "$out/conformance.txt"
+        if [ "$without_code" -eq 3 ]; then
+            rm -f "$scratch/cause"
+            remark "$conformed; no time for convolutions without cuDNN"
+            return 0
+        fi
+        remark "without cuDNN: $(tail -n 1 "$scratch/without")"
+        return "$without_code"
+    done
+    remark "$conformed; without cuDNN convolutions conform too"
+}
+
 part_conformance() {
     tests_ask && gpu_is_free || return
     program=$build/tests/conformance/test_conformance
@@ -263,6 +284,7 @@ part_conformance() {
         remark "devices: $(grep -c '^[a-z]*[:0-9]*: .*Largest error' "$out/conformance.txt"). $(
             tail -n 1 "$out/conformance.txt"
         )"
+    [ "$code" -ne 0 ] || conformance_without_cudnn || code=$?
     return "$code"
 }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/ci/gpu_scene.h"
@@ -82,6 +83,37 @@ static void the_assumptions_are_asked_of_this_gpu(void **state)
     unsetenv("EMULATED_DRIVER");
     gpu_scene_expect(scene, &result, 1, "FAIL on the GPU: assumptions, repeat; exit code 1 after");
     remark_contains(scene, "exit code 1: FAIL: ");
+}
+
+/* Of a library that computes convolutions, our own kernels are tried a second time; of none, once. */
+static void convolutions_are_tried_without_cudnn_too(void **state)
+{
+    const struct gpu_scene *scene = *state;
+    static const struct {
+        const char *cudnn, *body, *words, *verdict;
+        int exit_code;
+    } rows[] = {
+        {"EMULATED_CUDNN=9.19.0", "",
+         "devices: 1. cuda:0: stand-in. Largest error; without cuDNN convolutions conform too", "pass; exit code 0", 0},
+        {"X=", "[ -z \"$ASSAY_CUDNN\" ] || exit 1; ", "devices: 1. cuda:0: stand-in. Largest error\n",
+         "pass; exit code 0", 0},
+        {"EMULATED_CUDNN=9.19.0",
+         "case $ASSAY_CUDNN,$ASSAY_CONFORMANCE_OPERATION in no,CONVOLUTION_BACKWARD_INPUT) echo it is wrong; exit 1 ;; "
+         "esac; ",
+         "without cuDNN: it is wrong\n", "FAIL on the GPU: conformance", 1},
+        {"EMULATED_CUDNN=9.19.0", "[ -z \"$ASSAY_CUDNN\" ] || exec sleep 60; ",
+         "Largest error; no time for convolutions without cuDNN\n", "pass; exit code 0", 0},
+    };
+    mkdir(gpu_scene_path(scene, "build/tests/conformance"), 0700);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char body[512];
+        snprintf(body, sizeof body, "%secho 'cuda:0: stand-in. Largest error'", rows[i].body);
+        script_write(gpu_scene_path(scene, "build/tests/conformance"), "test_conformance", body);
+        struct command_result result = gpu_scene_run_emulated(
+            scene, OPTIONS("--tier", "host", "--slice", "tests", "--seconds", "30"), rows[i].cudnn);
+        gpu_scene_expect(scene, &result, rows[i].exit_code, rows[i].verdict);
+        remark_contains(scene, rows[i].words);
+    }
 }
 
 #define CALIBRATED                                                                                                     \
@@ -220,6 +252,7 @@ int main(void)
         SCENE_TEST(the_parts_of_a_gpu_run),
         SCENE_TEST(what_the_driver_counts_is_judged_over_all_cases),
         SCENE_TEST(the_assumptions_are_asked_of_this_gpu),
+        SCENE_TEST(convolutions_are_tried_without_cudnn_too),
         SCENE_TEST(a_gpu_that_nobody_measured_is_not_failed_by_its_bytes),
         SCENE_TEST(a_tag_without_cases_is_left_out),
         SCENE_TEST(a_sanitizer_that_does_not_look_finds_nothing),
