@@ -91,7 +91,8 @@ static inline struct select_plan select_plan_of(const struct operation_call *cal
 #ifndef __CUDACC__
 
 /* Of `items` blocks' work: `bytes` are read once in packets, `each` by a lane; then those of the lanes that had what is
- * picked, far apart, but of the last if it is picked after the others. A step of sorting is 12 instructions. */
+ * picked, far apart, but of the last if it is picked after the others; if they are sorted, the lanes read together, and
+ * no more than all of it. A step of sorting is 12 instructions. */
 static inline void select_block_traffic(struct launch_traffic *launch, struct select_block block, double items,
                                         int64_t picked, double bytes, double each)
 {
@@ -99,8 +100,9 @@ static inline void select_block_traffic(struct launch_traffic *launch, struct se
     for (int size = 2, length = 1; size <= block.sorted; size *= 2, length++) {
         steps += 2 * length;
     }
+    double twice_bytes = items * again * each * SECTOR_BYTES;
     launch->lanes = block.lanes;
-    launch->read_bytes = bytes + items * again * each * SECTOR_BYTES;
+    launch->read_bytes = bytes + (block.sorted > 0 && twice_bytes > bytes ? bytes : twice_bytes);
     launch->again_bytes = again > 0 ? launch->blocks * bytes / items : 0;
     launch->instructions = items * block.lanes * (block.sorted > 0 ? 12 * steps : 100.0 * (double)picked);
     launch->rounds = items / launch->blocks * (each / 8 + 2);
