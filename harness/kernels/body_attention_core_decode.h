@@ -164,9 +164,16 @@ struct alignas(16) core_quad {
     float at[4];
 };
 
+/* Where the first 4 of 8 numbers of a part's row lie; the other 4 lie core_part_step further. The lanes of a warp have
+ * groups beside each other, so their first halves fill whole sectors, and so do the second ones. */
 BODY struct core_quad *core_part_out(const struct attention *attention, int64_t row, int group)
 {
-    return (struct core_quad *)(void *)(attention->parts.out + row * attention->parts.width + group * 8);
+    return (struct core_quad *)(void *)(attention->parts.out + row * attention->parts.width) + group;
+}
+
+BODY int64_t core_part_step(const struct attention *attention)
+{
+    return attention->width / 8;
 }
 
 /* 8 numbers of a row of a part, with the first also what the row's log-sum-exp is. */
@@ -177,7 +184,7 @@ BODY void core_part_leave(const struct attention *attention, int64_t row, int gr
     struct core_quad high = {numbers[4], numbers[5], numbers[6], numbers[7]};
     struct core_quad *to = core_part_out(attention, row, group);
     to[0] = low;
-    to[1] = high;
+    to[core_part_step(attention)] = high;
     if (group == 0) {
         attention->parts.lse[row] = lse == INFINITY ? -INFINITY : lse;
     }
@@ -284,7 +291,7 @@ BODY void core_part_add(const struct attention *attention, int64_t row, int grou
 {
     float share = core_exponential(attention->parts.lse[row] - lse);
     const struct core_quad *from = core_part_out(attention, row, group);
-    struct core_quad low = from[0], high = from[1];
+    struct core_quad low = from[0], high = from[core_part_step(attention)];
 #pragma unroll
     for (int k = 0; k < 4; k++) {
         sums[k] += low.at[k] * share;
