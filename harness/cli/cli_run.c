@@ -10,6 +10,7 @@
 #include "harness/cli/choice_options.h"
 #include "harness/cli/command.h"
 #include "harness/cli/constants_option.h"
+#include "harness/cli/last_failed.h"
 #include "harness/cli/model_notes.h"
 #include "harness/cli/number_option.h"
 #include "harness/cli/output.h"
@@ -28,6 +29,9 @@ static const struct option_row options[] = {
     {"out", OPTION_VALUE, "DIR", "where records and report go (default: results/ and the suite's name)"},
     CHOICE_OPTION_ROWS,
     {"repeat", OPTION_VALUE, "N", "attempts at each case (default: the suite's repeat, else 1)"},
+    {"last-failed", OPTION_FLAG, NULL, "only cases that did not end well in the results in DIR; none: measure nothing"},
+    {"resume", OPTION_FLAG, NULL, "go on with the run in DIR if it was interrupted; begin one if there is none"},
+    {"max-failures", OPTION_VALUE, "N", "stop after N cases that failed or could not be measured (default: never)"},
     {"constants", OPTION_VALUE, "DEVICE", "a device of results/reference, a file, or none (default: the device's own)"},
     {"fitting", OPTION_FLAG, NULL, "skip cases that are predicted not to fit what the device has free"},
     {"note-calibrated", OPTION_FLAG, NULL, "note what is beyond the suite's calibrated-gpu, and do not judge it"},
@@ -37,6 +41,7 @@ static const struct option_row options[] = {
      "how long to wait for a GPU that another run has, also as 5m (default: 0)"},
     {"prove", OPTION_FLAG, NULL, "run each case again with exactly the predicted bytes, and a granule less"},
     {"prove-estimators", OPTION_FLAG, NULL, "the same for the bytes of every estimator that has a peak"},
+    {"junit", OPTION_VALUE, "FILE", "write this run as JUnit XML, also if it fails or is interrupted"},
     {"records-only", OPTION_FLAG, NULL, "write no report and no plots beside the records"},
     {"quiet", OPTION_FLAG, NULL, "only warnings and errors on standard error: no progress, no missing plots"},
     STRICT_OPTION_ROW,
@@ -126,12 +131,21 @@ static enum status_code options_read(const struct arguments *arguments, char dev
     run->proof = arguments_value(arguments, "prove-estimators") != NULL ? RUN_PROOF_ESTIMATORS
                  : arguments_value(arguments, "prove") != NULL          ? RUN_PROOF_REPLAY
                                                                         : RUN_PROOF_NONE;
+    run->resume = arguments_value(arguments, "resume") != NULL;
     run->lock_folder = lock_folder != NULL && lock_folder[0] != '\0' ? lock_folder : NULL;
     run->progress = run_progress_terminal(arguments_value(arguments, "quiet") != NULL);
     enum status_code code = number_option_read(arguments, "jobs", 1, RUN_JOBS_MAXIMUM, &run->jobs, error);
     if (code == STATUS_OK) {
         code =
             seconds_option_read(arguments, "wait-device", RUN_WAIT_SECONDS_MAXIMUM, &run->wait_device_seconds, error);
+    }
+    if (code == STATUS_OK) {
+        code = number_option_read(arguments, "max-failures", 1, SUITE_CASES_MAXIMUM, &run->max_failures, error);
+    }
+    if (code == STATUS_OK && run->resume && arguments_value(arguments, "last-failed") != NULL) {
+        code = status_set(error, STATUS_INVALID,
+                          "run: --resume goes on with a run as it was begun, and --last-failed begins another; leave "
+                          "one out");
     }
     if (code == STATUS_OK && run->device != NULL) {
         code = device_spec_words(run->device, device, error);
@@ -184,37 +198,77 @@ static enum status_code outcome_give(const struct run_result *result, enum statu
     return is_told_here ? STATUS_OK : given;
 }
 
+/* The page of this run, as soon as it is over: whoever interrupted it may not wait for plots. Also of a run that broke
+ * off, of which the folder has what was finished. */
+static enum status_code junit_give(const struct arguments *arguments, const struct run_options *run,
+                                   const struct run_result *result, struct status *error)
+{
+    const char *path = arguments_value(arguments, "junit");
+    return path != NULL && result->run_id[0] != '\0' ? report_junit_write(run->folder, result->run_id, path, error)
+                                                     : STATUS_OK;
+}
+
+/* What is told of a run that came to its end, or to a signal: each part even if another could not be given. */
+static enum status_code result_give(const struct arguments *arguments, struct arena *arena,
+                                    const struct run_options *run, const struct run_result *result,
+                                    enum exit_code *exit_code, struct status *error)
+{
+    const struct report_folder pages = {.path = run->folder, .is_quiet = arguments_value(arguments, "quiet") != NULL};
+    bool with_files = arguments_value(arguments, "records-only") == NULL;
+    struct status page_error = {0};
+    enum status_code code = junit_give(arguments, run, result, error);
+    enum status_code page_code = report_give(arena, &pages, with_files, result, &page_error);
+    if (code == STATUS_OK && page_code != STATUS_OK) {
+        code = status_copy(error, page_code, &page_error);
+    } else if (page_code != STATUS_OK) {
+        char line[STATUS_LINE_BYTES];
+        output_warning("assay: run: %s", status_line(&page_error, line));
+    }
+    return outcome_give(result, code, exit_code, error);
+}
+
+/* Which cases, and whether what is made of them can be written: before anything is measured. */
+static enum status_code suite_prepare(const struct arguments *arguments, struct arena *arena, struct run_options *run,
+                                      struct case_choice *choice, struct status *error)
+{
+    const char *folder = arguments_value(arguments, "out"), *junit = arguments_value(arguments, "junit");
+    run->folder = folder != NULL ? folder : arena_format(arena, "results/%s", run->suite->name);
+    if (run->folder == NULL) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path");
+    }
+    enum status_code code = choice_options_read(arguments, run->suite, choice, error);
+    run->choice = choice;
+    if (code == STATUS_OK && arguments_value(arguments, "last-failed") != NULL) {
+        code = last_failed_choose(run->folder, run->suite, choice, error);
+    }
+    if (code == STATUS_OK) {
+        code = parent_folders_make(run->folder, error);
+    }
+    if (code == STATUS_OK && arguments_value(arguments, "records-only") == NULL) {
+        code = report_write_check(run->folder, error);
+    }
+    return code == STATUS_OK && junit != NULL ? report_junit_check(junit, run->folder, error) : code;
+}
+
 static enum status_code suite_run(const struct arguments *arguments, struct arena *arena, struct run_options *run,
                                   enum exit_code *exit_code, struct status *error)
 {
     struct run_result result = {0};
     struct case_choice choice = {0};
-    const char *folder = arguments_value(arguments, "out");
-    run->folder = folder != NULL ? folder : arena_format(arena, "results/%s", run->suite->name);
-    if (run->folder == NULL) {
-        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path");
-    }
-    bool with_files = arguments_value(arguments, "records-only") == NULL;
-    enum status_code code = choice_options_read(arguments, run->suite, &choice, error);
-    run->choice = &choice;
-    if (code == STATUS_OK) {
-        code = parent_folders_make(run->folder, error);
-    }
-    if (code == STATUS_OK && with_files) {
-        code = report_write_check(run->folder, error);
-    }
-    if (code == STATUS_OK) {
+    enum status_code code = suite_prepare(arguments, arena, run, &choice, error);
+    if (code == STATUS_OK && choice.case_count == 0) { /* of --last-failed */
+        output_warning("assay: run: no case that is chosen failed in %s; nothing was measured", run->folder);
+    } else if (code == STATUS_OK) {
         run->hardware = hardware_note();
         code = run_suite(run, &result, error);
         json_release(run->hardware);
         run_progress_end();
-    }
-    if (code == STATUS_OK) {
         signals_hold();
-        const struct report_folder pages = {.path = run->folder,
-                                            .is_quiet = arguments_value(arguments, "quiet") != NULL};
-        code = report_give(arena, &pages, with_files, &result, error);
-        code = outcome_give(&result, code, exit_code, error);
+        if (code == STATUS_OK) {
+            code = result_give(arguments, arena, run, &result, exit_code, error);
+        } else {
+            (void)junit_give(arguments, run, &result, NULL); /* what is wrong with the run is told */
+        }
     }
     case_choice_release(&choice);
     return code;
@@ -262,6 +316,12 @@ const struct command command_run = {
     .details = "SUITE: a YAML file (docs/FORMAT.md). Every case runs in a process of its own, and is appended to\n"
                "DIR/records.jsonl; the report and its plots are made from it. --device auto: the first GPU that\n"
                "opens, else the host.\n"
+               "\n"
+               "--resume: the command as before and this option. No case that is in the records is measured again.\n"
+               "Another suite, choice of cases, device, driver, version or option that decides figures is refused;\n"
+               "if the run is finished, that is said, and the exit code is that of the run. --last-failed: cases\n"
+               "that failed, could not be measured or judged, or are missing; if there are none, the exit code is\n"
+               "0. Of --max-failures, cases that are not reached are missing.\n"
                "\n"
                "Only one run at a time measures on a GPU, for all users of the machine. Others are refused (exit\n"
                "code 3), wait, or share the GPU if all of them do. The lock is a file in /run/lock or /tmp, or in\n"

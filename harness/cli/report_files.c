@@ -80,12 +80,12 @@ enum status_code report_draw(const struct report *report, struct plot_place *pla
 }
 
 static enum status_code page_write(const struct report *report, enum report_format format, const struct plot_set *plots,
-                                   const char *path, struct status *error)
+                                   const char *path, enum file_role role, struct status *error)
 {
     struct text text = {0};
     struct report_style style = {.plots = plots};
     struct file_replacement *file = NULL;
-    enum status_code code = path == NULL ? memory_error(error) : file_replacement_open(path, FILE_CHOSEN, &file, error);
+    enum status_code code = path == NULL ? memory_error(error) : file_replacement_open(path, role, &file, error);
     if (code == STATUS_OK) {
         text.drain = file_replacement_drain(file);
         code = report_render(report, format, &style, &text, error);
@@ -122,10 +122,11 @@ enum status_code report_write(const struct report *report, struct arena *arena, 
     struct plot_place place = {.with_png = true, .is_quiet = folder->is_quiet, .set = &set, .notes = &notes};
     enum status_code code = plots == NULL ? memory_error(error) : report_draw(report, &place, error);
     if (code == STATUS_OK) {
-        code = page_write(report, REPORT_MARKDOWN, &set, arena_format(arena, "%s/report.md", folder->path), error);
+        code = page_write(report, REPORT_MARKDOWN, &set, arena_format(arena, "%s/report.md", folder->path), FILE_CHOSEN,
+                          error);
     }
     if (code == STATUS_OK) {
-        code = page_write(report, REPORT_HTML, &set, html, error);
+        code = page_write(report, REPORT_HTML, &set, html, FILE_CHOSEN, error);
     }
     if (code == STATUS_OK) {
         code = plot_set_save(&set, plots, &notes, error);
@@ -136,5 +137,36 @@ enum status_code report_write(const struct report *report, struct arena *arena, 
     fputs(text_string(&notes), stderr);
     text_release(&notes);
     plot_set_release(&set);
+    return code;
+}
+
+enum status_code report_junit_check(const char *path, const char *records, struct status *error)
+{
+    struct arena arena = {0};
+    struct stat named, recorded;
+    struct file_replacement *file = NULL;
+    const char *own = arena_format(&arena, "%s/records.jsonl", records);
+    enum status_code code = own == NULL ? memory_error(error) : file_replace_check(path, FILE_NAMED, error);
+    bool is_there = stat(path, &named) == 0;
+    if (code == STATUS_OK && is_there && stat(own, &recorded) == 0 && named.st_dev == recorded.st_dev &&
+        named.st_ino == recorded.st_ino) {
+        code = status_set(error, STATUS_INVALID, "%s: these are the records of the run; name another file", path);
+    }
+    if (code == STATUS_OK && (!is_there || S_ISREG(named.st_mode))) { /* a pipe is opened once, by what writes it */
+        code = file_replacement_open(path, FILE_NAMED, &file, error);
+        file_replacement_abandon(file);
+    }
+    arena_release(&arena);
+    return code;
+}
+
+enum status_code report_junit_write(const char *folder, const char *run_id, const char *path, struct status *error)
+{
+    struct report *report = NULL;
+    enum status_code code = report_open_run(folder, run_id, &report, error);
+    if (code == STATUS_OK) {
+        code = page_write(report, REPORT_JUNIT, NULL, path, FILE_NAMED, error);
+    }
+    report_release(report);
     return code;
 }

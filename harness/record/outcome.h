@@ -44,6 +44,7 @@ void case_failures_append(struct text *text, const struct json *case_line, size_
 
 /* Causes of what is missing. */
 #define OUTCOME_INTERRUPTED "the run was interrupted"
+#define OUTCOME_STOPPED     "the run stopped early, as --max-failures asked"
 #define OUTCOME_NO_END      "the run was killed or still goes on"
 
 /* All zero is the outcome of nothing. */

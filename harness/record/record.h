@@ -1,9 +1,9 @@
 /* Record: the results of runs as JSON lines, written and read. The format is described in docs/FORMAT.md.
  *
  * One file holds any number of runs, one after the other: a `run` line, `selected` lines, its `case` lines, an `end`
- * line. Lines are appended, flushed and synchronised one by one, so a run that was killed leaves every finished case
- * readable. Additive changes raise the minor version and are ignored by older readers; everything else raises the major
- * one, which older readers refuse. */
+ * line. A run that was interrupted and resumed has a further `run` line where it went on. Lines are appended, flushed
+ * and synchronised one by one, so a run that was killed leaves every finished case readable. Additive changes raise the
+ * minor version and are ignored by older readers; everything else raises the major one, which older readers refuse. */
 #ifndef ASSAY_RECORD_RECORD_H
 #define ASSAY_RECORD_RECORD_H
 
@@ -12,7 +12,7 @@
 #include "harness/base/text.h"
 
 #define RECORD_SCHEMA_NAME "assay-record"
-enum { RECORD_SCHEMA_MAJOR = 1, RECORD_SCHEMA_MINOR = 8 };
+enum { RECORD_SCHEMA_MAJOR = 1, RECORD_SCHEMA_MINOR = 9 };
 
 /* X(NAME, name in records): how a case ended. */
 #define CASE_STATUS_TABLE(X)                                                                                           \
@@ -33,7 +33,10 @@ enum case_status {
 const char *case_status_name(enum case_status status);
 bool case_status_from_name(const char *name, enum case_status *status);
 
-/* {"name": "assay-record", "major": 1, "minor": 8}; NULL where memory ran out. */
+/* Whether a case that ended so failed or could not be measured: fail, error, oom, timeout. */
+bool case_status_is_failure(enum case_status status);
+
+/* {"name": "assay-record", "major": 1, "minor": 9}; NULL where memory ran out. */
 struct json *record_schema_json(void);
 
 /* Whether a line has the fields that its type must have, each of the right kind. Fields that are not known are
@@ -56,10 +59,17 @@ struct record_writer; /* opaque */
  * of records, and stays as it is. */
 enum status_code record_writer_open(const char *folder, struct record_writer **writer, struct status *error);
 
+/* Whether a file or anything else stands where the records of the folder are. */
+bool record_is_in(const char *folder);
+
 /* Checks, appends, flushes and synchronises one line. On STATUS_IO (a full disk) the file is cut back to the lines that
  * are whole; it is STATUS_IO too if the file no longer stands under its name, because its folder was deleted or
  * moved. */
 enum status_code record_writer_append(struct record_writer *writer, const struct json *line, struct status *error);
+
+/* Cuts the file back to its first bytes, which end with a line: what stands behind them is of a run that goes on and
+ * that will write it anew. STATUS_IO. */
+enum status_code record_writer_cut(struct record_writer *writer, int64_t bytes, struct status *error);
 
 const char *record_writer_path(const struct record_writer *writer);
 
@@ -71,6 +81,7 @@ void record_writer_close(struct record_writer *writer);
 enum record_line_type {
     RECORD_LINE_NONE, /* behind the last line */
     RECORD_LINE_RUN,
+    RECORD_LINE_RESUMED, /* a `run` line too: the run before it, which was interrupted, goes on */
     RECORD_LINE_SELECTED,
     RECORD_LINE_CASE,
     RECORD_LINE_END
@@ -86,7 +97,7 @@ struct record_place {
 struct record_line {
     enum record_line_type type;
     const struct json *value; /* borrowed until the next line is read; json_copy_new keeps it */
-    int run;                  /* the number of its run, from 0 */
+    int run;                  /* the number of its run, from 0; one that was resumed has one number */
     struct record_place place;
 };
 
@@ -116,7 +127,7 @@ const char *record_stream_notes(const struct record_stream *stream);
 /* ---- reading, all at once ---- */
 
 struct record_run {
-    struct json *run;      /* the run line */
+    struct json *run;      /* the run line; of a run that was resumed the first */
     struct json *selected; /* array of its `selected` lines; NULL: it has none, which is so of records before 1.4 */
     struct json **cases;   /* in the order of the file, one per attempt */
     int case_count;

@@ -15,8 +15,9 @@ struct record_stream {
     struct line_source *source;
     struct json_scanner *scanner;
     struct record_rules *rules;
-    int line;      /* from 1 */
-    int run_count; /* run lines so far */
+    int line;           /* from 1 */
+    int run_count;      /* runs so far */
+    struct text run_id; /* of the last of them */
     bool run_ended;
     bool is_begun;  /* its first bytes were looked at */
     bool is_joined; /* the next line stands in the same line of the file as the one before */
@@ -86,6 +87,7 @@ void record_stream_close(struct record_stream *stream)
         json_scanner_release(stream->scanner);
         record_rules_release(stream->rules);
         text_release(&stream->notes);
+        text_release(&stream->run_id);
         text_release(&stream->path);
         free(stream);
     }
@@ -139,11 +141,30 @@ static enum record_line_type type_of(const struct json *line)
                                            : RECORD_LINE_NONE;
 }
 
+/* A run begins, or the last one goes on. */
+static enum status_code run_begin(struct record_stream *stream, const struct json *line, enum record_line_type *type,
+                                  struct status *error)
+{
+    const char *run_id = json_string_or(json_get(line, "run_id"), "");
+    bool goes_on = stream->run_count > 0 && json_integer_or(json_get(line, "resumption"), 0) > 0 &&
+                   strcmp(run_id, text_string(&stream->run_id)) == 0;
+    pending_forgive(stream);
+    if (goes_on) {
+        *type = RECORD_LINE_RESUMED;
+    } else {
+        text_release(&stream->run_id);
+        text_append(&stream->run_id, run_id);
+        stream->run_count++;
+    }
+    stream->run_ended = false;
+    return stream->notes.failed || stream->run_id.failed ? stream_no_memory(stream, error) : STATUS_OK;
+}
+
 /* Whether a line may stand where it stands, and has what it must have. */
-static enum status_code line_accept(struct record_stream *stream, const struct json *line, enum record_line_type type,
+static enum status_code line_accept(struct record_stream *stream, const struct json *line, enum record_line_type *type,
                                     struct status *error)
 {
-    bool is_run = type == RECORD_LINE_RUN;
+    bool is_run = *type == RECORD_LINE_RUN;
     enum status_code code = is_run ? schema_check(stream, line, error) : STATUS_OK; /* a newer one may look different */
     if (code == STATUS_OK) {
         code = record_rules_check(stream->rules, line, error);
@@ -155,10 +176,7 @@ static enum status_code line_accept(struct record_stream *stream, const struct j
         return code;
     }
     if (is_run) {
-        pending_forgive(stream);
-        stream->run_count++;
-        stream->run_ended = false;
-        return stream->notes.failed ? stream_no_memory(stream, error) : STATUS_OK;
+        return run_begin(stream, line, type, error);
     }
     if (stream->pending_line > 0) {
         return pending_fail(stream, RECORD_FOLLOWER_LINE, error);
@@ -169,7 +187,7 @@ static enum status_code line_accept(struct record_stream *stream, const struct j
                            "the whole file",
                            error);
     }
-    stream->run_ended = type == RECORD_LINE_END;
+    stream->run_ended = *type == RECORD_LINE_END;
     return STATUS_OK;
 }
 
@@ -247,7 +265,7 @@ static enum status_code line_read(struct record_stream *stream, struct source_li
                                             : damage_note(stream, source, &damage, error);
     }
     enum record_line_type type = type_of(line->value);
-    code = line_accept(stream, line->value, type, error);
+    code = line_accept(stream, line->value, &type, error);
     line->type = code == STATUS_OK ? type : RECORD_LINE_NONE;
     line->run = stream->run_count - 1;
     return code;
@@ -337,6 +355,10 @@ static enum status_code line_keep(struct record_file *file, const struct record_
     switch (line->type) {
     case RECORD_LINE_RUN:
         return run_add(file, line->value);
+    case RECORD_LINE_RESUMED:
+        json_release(run->end); /* of its interruption */
+        run->end = NULL;
+        break;
     case RECORD_LINE_SELECTED:
         run->selected = run->selected != NULL ? run->selected : json_array_new();
         return json_append(run->selected, json_copy_new(line->value)) ? STATUS_OK : STATUS_OUT_OF_MEMORY;

@@ -235,6 +235,11 @@ bool case_status_from_name(const char *name, enum case_status *status)
     return false;
 }
 
+bool case_status_is_failure(enum case_status status)
+{
+    return status != CASE_STATUS_OK && status != CASE_STATUS_SKIP;
+}
+
 struct json *record_schema_json(void)
 {
     struct json *schema = json_object_new();

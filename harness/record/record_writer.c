@@ -118,6 +118,16 @@ enum status_code record_writer_open(const char *folder, struct record_writer **w
     return STATUS_OK;
 }
 
+bool record_is_in(const char *folder)
+{
+    struct text path = {0};
+    struct stat state;
+    text_format(&path, "%s/records.jsonl", folder);
+    bool is_in = !path.failed && lstat(text_string(&path), &state) == 0;
+    text_release(&path);
+    return is_in;
+}
+
 /* A folder that was deleted or moved away while a run writes into it: what follows would be lost, or land where nobody
  * looks. */
 static enum status_code place_check(const struct record_writer *writer, struct status *error)
@@ -170,6 +180,16 @@ enum status_code record_writer_append(struct record_writer *writer, const struct
         }
     }
     text_release(&text);
+    return code;
+}
+
+enum status_code record_writer_cut(struct record_writer *writer, int64_t bytes, struct status *error)
+{
+    enum status_code code = place_check(writer, error);
+    if (code == STATUS_OK && (ftruncate(writer->file, (off_t)bytes) != 0 || fsync(writer->file) != 0)) {
+        code = writer_fail(writer, "cannot be cut back to its whole lines", error);
+    }
+    writer->size = code == STATUS_OK ? (off_t)bytes : writer->size;
     return code;
 }
 

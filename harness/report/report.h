@@ -27,6 +27,10 @@ enum status_code report_open(const char *path, struct report **report, struct st
 /* The same for report_compare, which holds no prediction against a measurement: less memory for each case. */
 enum status_code report_open_side(const char *path, struct report **report, struct status *error);
 
+/* The same of one run of the folder alone, by its run_id: what other runs attempted or selected is not in it.
+ * STATUS_INVALID if there is no such run. */
+enum status_code report_open_run(const char *path, const char *run_id, struct report **report, struct status *error);
+
 void report_release(struct report *report); /* NULL is accepted */
 
 struct report_counts {

@@ -26,6 +26,8 @@ struct reading_case {
 
 struct reading {
     struct report *report;
+    const char *run_id; /* of the one run that is read; NULL: all are */
+    bool is_in_run;     /* the line that was read last is of it */
     bool with_comparisons;
     struct arena arena;
     struct name_table ids; /* their numbers are those of the cases */
@@ -112,6 +114,9 @@ static bool line_take(struct reading *reading, const struct record_line *line)
     case RECORD_LINE_RUN:
         report->ended = false;
         return json_append(report->runs, json_copy_new(line->value));
+    case RECORD_LINE_RESUMED:
+        report->ended = false;
+        break;
     case RECORD_LINE_CASE:
         return attempt_add(reading, line);
     case RECORD_LINE_END:
@@ -122,6 +127,20 @@ static bool line_take(struct reading *reading, const struct record_line *line)
         break;
     }
     return true;
+}
+
+/* A line of the file: of the one run alone, which then is the first, or of any. */
+static bool line_choose(struct reading *reading, const struct record_line *line)
+{
+    if (reading->run_id == NULL) {
+        return line_take(reading, line);
+    }
+    if (line->type == RECORD_LINE_RUN) {
+        reading->is_in_run = strcmp(json_string_or(json_get(line->value, "run_id"), ""), reading->run_id) == 0;
+    }
+    struct record_line own = *line;
+    own.run = (int)json_count(reading->report->runs) - (line->type == RECORD_LINE_RUN ? 0 : 1);
+    return !reading->is_in_run || line_take(reading, &own);
 }
 
 /* When all estimators and all attempts are known. */
@@ -220,15 +239,19 @@ static bool cases_order(struct report *report)
     return report->order != NULL;
 }
 
-static enum status_code records_read(struct report *report, bool with_comparisons, struct status *error)
+static enum status_code records_read(struct report *report, const char *run_id, bool with_comparisons,
+                                     struct status *error)
 {
-    struct reading reading = {.report = report, .with_comparisons = with_comparisons};
+    struct reading reading = {.report = report, .run_id = run_id, .with_comparisons = with_comparisons};
     struct record_line line = {.type = RECORD_LINE_RUN};
     bool made = true;
     enum status_code code = STATUS_OK;
     while (made && code == STATUS_OK && line.type != RECORD_LINE_NONE) {
         code = record_stream_next(report->stream, &line, error);
-        made = code != STATUS_OK || line_take(&reading, &line);
+        made = code != STATUS_OK || line_choose(&reading, &line);
+    }
+    if (code == STATUS_OK && made && run_id != NULL && json_count(report->runs) == 0) {
+        code = status_set(error, STATUS_INVALID, "%s: the run %.40s is not in it", report->source, run_id);
     }
     if (code == STATUS_OK &&
         !(made && cases_finish(&reading) && missing_mark(&reading) && basis_mark(report) && cases_order(report))) {
@@ -242,7 +265,7 @@ static enum status_code records_read(struct report *report, bool with_comparison
     return code;
 }
 
-static enum status_code report_read(const char *path, bool with_comparisons, struct report **report,
+static enum status_code report_read(const char *path, const char *run_id, bool with_comparisons, struct report **report,
                                     struct status *error)
 {
     struct report *made = calloc(1, sizeof *made);
@@ -255,7 +278,7 @@ static enum status_code report_read(const char *path, bool with_comparisons, str
     enum status_code code = made->source == NULL || made->runs == NULL ? memory_error(error, path)
                                                                        : record_stream_open(path, &made->stream, error);
     if (code == STATUS_OK) {
-        code = records_read(made, with_comparisons, error);
+        code = records_read(made, run_id, with_comparisons, error);
     }
     if (code != STATUS_OK) {
         report_release(made);
@@ -267,12 +290,17 @@ static enum status_code report_read(const char *path, bool with_comparisons, str
 
 enum status_code report_open(const char *path, struct report **report, struct status *error)
 {
-    return report_read(path, true, report, error);
+    return report_read(path, NULL, true, report, error);
 }
 
 enum status_code report_open_side(const char *path, struct report **report, struct status *error)
 {
-    return report_read(path, false, report, error);
+    return report_read(path, NULL, false, report, error);
+}
+
+enum status_code report_open_run(const char *path, const char *run_id, struct report **report, struct status *error)
+{
+    return report_read(path, run_id, true, report, error);
 }
 
 void report_release(struct report *report)

@@ -19,7 +19,7 @@ struct selection_group {
     int doubled_count;      /* case lines that stand there again */
     bool is_whole;          /* of its suite: without a filter */
     bool is_listed;         /* it has `selected` lines */
-    bool has_end, was_interrupted;
+    bool has_end, was_interrupted, was_stopped;
     bool is_replaced; /* by a later run of the whole suite */
     bool is_followed; /* by a later run of the suite, or of a part of it */
 };
@@ -100,8 +100,12 @@ void selection_add(struct selection *selection, const struct record_line *line)
         struct selection_group *group = &selection->groups[selection->group];
         group->has_end = true;
         group->was_interrupted = json_boolean_or(json_get(line->value, "interrupted"), false);
+        group->was_stopped = json_kind(json_get(line->value, "stopped")) == JSON_KIND_STRING;
         break;
     }
+    case RECORD_LINE_RESUMED:
+        selection->groups[selection->group].has_end = false;
+        break;
     case RECORD_LINE_NONE:
         break;
     }
@@ -228,6 +232,7 @@ static const char *cause_of(const struct settling *settling)
         const struct selection_group *group = &groups[settling->last_short];
         bool is_last = (size_t)settling->last_short + 1 == count;
         return !group->has_end          ? is_last ? OUTCOME_NO_END : "the run was killed"
+               : group->was_stopped     ? OUTCOME_STOPPED
                : group->was_interrupted ? OUTCOME_INTERRUPTED
                                         : "their lines are not in the records";
     }

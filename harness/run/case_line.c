@@ -59,6 +59,9 @@ static bool output_join(const struct text *output, struct json *fields)
     return whole && strlen(text_string(output)) == output->length;
 }
 
+#define KILLED_BY_SOMEBODY "the child was killed (SIGKILL) by somebody, not by the kernel for want of memory"
+#define CRASHED            "the child crashed: %s (SIG%s)"
+
 /* SIGKILL comes from the kernel if there is no memory left, or from anybody: the kernel counts its own. */
 static struct case_ending ending_of_kill(const struct child *child)
 {
@@ -72,10 +75,23 @@ static struct case_ending ending_of_kill(const struct child *child)
                  "the kernel killed the child " REFUSAL_WORDS_KILLED ": host or cgroup has no memory left");
     } else {
         ending.status = CASE_STATUS_ERROR;
-        snprintf(ending.reason, CASE_REASON_BYTES,
-                 "the child was killed (SIGKILL) by somebody, not by the kernel for want of memory");
+        snprintf(ending.reason, CASE_REASON_BYTES, KILLED_BY_SOMEBODY);
     }
     return ending;
+}
+
+bool case_went_down(const struct json *line)
+{
+    static const int asking[] = {SIGTERM, SIGINT, SIGHUP};
+    const char *reason = json_string_or(json_get(line, "reason"), "");
+    bool is_error = strcmp(json_string_or(json_get(line, "status"), ""), case_status_name(CASE_STATUS_ERROR)) == 0;
+    bool went_down = strcmp(reason, KILLED_BY_SOMEBODY) == 0;
+    for (size_t i = 0; i < sizeof asking / sizeof asking[0]; i++) {
+        char words[CASE_REASON_BYTES];
+        snprintf(words, sizeof words, CRASHED, strsignal(asking[i]), sigabbrev_np(asking[i]));
+        went_down = went_down || strcmp(reason, words) == 0;
+    }
+    return is_error && went_down;
 }
 
 static struct case_ending ending_of_signal(const struct child *child, int number)
@@ -85,8 +101,7 @@ static struct case_ending ending_of_signal(const struct child *child, int number
     if (number == SIGKILL) {
         return ending_of_kill(child);
     }
-    snprintf(ending.reason, CASE_REASON_BYTES, "the child crashed: %s (SIG%s)", strsignal(number),
-             name != NULL ? name : "?");
+    snprintf(ending.reason, CASE_REASON_BYTES, CRASHED, strsignal(number), name != NULL ? name : "?");
     return ending;
 }
 

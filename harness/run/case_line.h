@@ -21,4 +21,8 @@ struct case_ending case_ending_read(const struct case_job *job, const struct chi
 enum status_code case_line_make(const struct case_job *job, const struct child *child, struct json **line,
                                 enum case_status *status, struct status *error);
 
+/* Whether somebody killed the child or a signal that asks for an end came to it, as when all processes of a job are
+ * ended at once: then the line says nothing about the case. */
+bool case_went_down(const struct json *line);
+
 #endif

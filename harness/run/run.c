@@ -7,18 +7,16 @@
 #include <string.h>
 
 #include "harness/base/clock.h"
-#include "harness/base/nearest.h"
-#include "harness/device/device_spec.h"
-#include "harness/estimate/estimate.h"
 #include "harness/run/case_line.h"
 #include "harness/run/constants_check.h"
 #include "harness/run/device_claim.h"
 #include "harness/run/device_specs.h"
 #include "harness/run/external_estimates.h"
+#include "harness/run/resumption.h"
+#include "harness/run/run_check.h"
 #include "harness/run/run_line.h"
 #include "harness/run/run_signals.h"
 #include "harness/run/worker.h"
-#include "harness/suite/suite_external.h"
 
 enum { WAIT_MS_MAXIMUM = 250, WAIT_MS_ENDING = 2 };
 
@@ -27,8 +25,12 @@ struct run {
     struct record_writer *writer;
     struct worker *workers;
     int next_case, next_attempt; /* what is to be started next */
+    int next_number;             /* of that attempt among all of the run */
     int done;
-    struct outcome outcome; /* of the attempts that have ended */
+    bool *failed; /* by case of the suite: an attempt at it failed or could not be measured */
+    int failed_count;
+    struct resumption resumption; /* of the run that goes on; all zero: this one begins */
+    struct outcome outcome;       /* of the attempts that have ended */
     struct run_signals signals;
     struct device_claim claim;
     struct external_estimates external;
@@ -36,140 +38,23 @@ struct run {
     struct status *error;
 };
 
-static bool case_selected(const struct run_options *options, int index)
-{
-    return case_choice_attempts(options->choice, options->suite, index) > 0;
-}
-
-static bool external_is_known(const struct suite *suite, const char *name)
-{
-    for (int i = 0; i < suite->external_count; i++) {
-        if (strcmp(suite->externals[i].name, name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Two estimators of one name could not be told apart in records. */
-static enum status_code externals_check(const struct suite *suite, const struct case_runner *runner,
-                                        struct status *error)
-{
-    for (int i = 0; i < suite->external_count; i++) {
-        const struct suite_external *external = &suite->externals[i];
-        if (runner->knows_estimator(external->name)) {
-            const struct file_place place = {suite->path, external->line, external->column};
-            return status_set_at(error, STATUS_INVALID, place,
-                                 "external: '%s' is the name of an estimator of assay's own; choose another",
-                                 external->name);
-        }
-    }
-    return STATUS_OK;
-}
-
-enum { ESTIMATORS_MAXIMUM = 64 };
-
-static enum status_code estimator_unknown(const struct suite *suite, const struct suite_tolerance *entry,
-                                          struct status *error)
-{
-    const char *names[ESTIMATORS_MAXIMUM + EXTERNALS_MAXIMUM + 1] = {NULL}, *meant[NAMES_MEANT_MAXIMUM];
-    int count = 0;
-    for (; count < ESTIMATORS_MAXIMUM && estimator_at(count) != NULL; count++) {
-        names[count] = estimator_at(count)->name;
-    }
-    for (int i = 0; i < suite->external_count; i++) {
-        names[count++] = suite->externals[i].name;
-    }
-    struct text words = {0};
-    names_meant_append(meant, names_meant(entry->estimator, names, meant), "'", "'", &words);
-    enum status_code code =
-        status_set_at(error, STATUS_INVALID, (struct file_place){suite->path, entry->line, entry->column},
-                      "there is no estimator '%s'; %s%s%s", entry->estimator,
-                      words.length > 0 ? "did you mean " : "assay estimators lists them", text_string(&words),
-                      words.length > 0 ? "?" : "");
-    text_release(&words);
-    return code;
-}
-
-static enum status_code case_tolerances_check(const struct suite *suite, const struct suite_case *case_,
-                                              const struct case_runner *runner, struct status *error)
-{
-    for (int i = 0; i < case_->settings->tolerance_count; i++) {
-        const struct suite_tolerance *entry = &case_->settings->tolerances[i];
-        if (strcmp(entry->estimator, "expected") != 0 && strcmp(entry->estimator, TOLERANCE_CALIBRATED_GPU) != 0 &&
-            !external_is_known(suite, entry->estimator) && !runner->knows_estimator(entry->estimator)) {
-            return estimator_unknown(suite, entry, error);
-        }
-    }
-    return STATUS_OK;
-}
-
-enum status_code suite_tolerances_check(const struct suite *suite, const struct case_runner *runner,
-                                        struct status *error)
-{
-    enum status_code code = runner->knows_estimator != NULL ? externals_check(suite, runner, error) : STATUS_OK;
-    for (int i = 0; i < suite->case_count && code == STATUS_OK && runner->knows_estimator != NULL; i++) {
-        code = case_tolerances_check(suite, &suite->cases[i], runner, error);
-    }
-    return code;
-}
-
-/* Without a bound there is no largest batch on meta, and a search there would have no end. */
-static enum status_code searches_check(const struct run_options *options, struct status *error)
-{
-    for (int i = 0; i < options->suite->case_count; i++) {
-        const struct suite_case *case_ = &options->suite->cases[i];
-        struct device_spec spec = {0};
-        bool is_meta = case_selected(options, i) && case_searches(case_) &&
-                       device_spec_parse(device_spec_of(options, case_), &spec, NULL) == STATUS_OK &&
-                       spec.kind == DEVICE_KIND_META;
-        if (is_meta && spec.memory_bytes == 0 && case_->settings->memory_bytes == 0) {
-            return status_set(error, STATUS_INVALID,
-                              "%s: %s looks for a batch, and on meta without a bound every batch runs; give it "
-                              "'memory', or --device meta:mem=SIZE",
-                              options->suite->path, case_->id);
-        }
-    }
-    return STATUS_OK;
-}
-
-static enum status_code options_check(const struct run_options *options, int *total, struct status *error)
-{
-    *total = 0;
-    if (options->jobs < 1 || options->jobs > RUN_JOBS_MAXIMUM) {
-        return status_set(error, STATUS_INVALID, "%d jobs at a time are out of range; give 1 to %d", options->jobs,
-                          RUN_JOBS_MAXIMUM);
-    }
-    if (options->proof != RUN_PROOF_NONE && options->share_device) {
-        return status_set(error, STATUS_INVALID,
-                          "a proof fills the device, and others share it; leave out --prove or --share-device");
-    }
-    enum status_code code = suite_tolerances_check(options->suite, options->runner, error);
-    if (code == STATUS_OK) {
-        code = searches_check(options, error);
-    }
-    if (code != STATUS_OK) {
-        return code;
-    }
-    for (int i = 0; i < options->suite->case_count; i++) {
-        *total += case_choice_attempts(options->choice, options->suite, i);
-    }
-    if (*total == 0) {
-        return status_set(error, STATUS_INVALID, "no case of %s is left to measure", options->suite->path);
-    }
-    return STATUS_OK;
-}
-
 /* The next attempt, or false if all have been started. */
 static bool job_next(struct run *run, struct case_job *job)
 {
     const struct suite *suite = run->options->suite;
     while (run->next_case < suite->case_count) {
         const struct suite_case *case_ = &suite->cases[run->next_case];
+        while (run->next_attempt < case_choice_attempts(run->options->choice, suite, run->next_case) &&
+               run->resumption.made != NULL && run->resumption.made[run->next_number]) {
+            run->next_attempt++;
+            run->next_number++;
+        }
         if (run->next_attempt < case_choice_attempts(run->options->choice, suite, run->next_case)) {
             run->next_attempt++;
+            run->next_number++;
             *job =
                 (struct case_job){.case_ = case_,
+                                  .case_number = run->next_case,
                                   .device = device_spec_of(run->options, case_),
                                   .catalogue_dir = run->options->catalogue_dir,
                                   .constants = run->options->constants,
@@ -211,7 +96,7 @@ static enum status_code workers_fill(struct run *run)
     for (int i = 0; i < run->options->jobs; i++) {
         struct worker *worker = &run->workers[i];
         struct case_job job;
-        if (worker->busy || !job_next(run, &job)) {
+        if (worker->busy || run->result.stopped || !job_next(run, &job)) {
             continue;
         }
         enum status_code code = worker_start(worker, &job, &means, run->error);
@@ -226,15 +111,41 @@ static enum status_code workers_fill(struct run *run)
     return STATUS_OK;
 }
 
+/* Counts cases that failed, and stops the run after so many. Attempts that are under way are waited for. */
+static void failure_note(struct run *run, int case_number, enum case_status status)
+{
+    if (case_status_is_failure(status) && !run->failed[case_number]) {
+        run->failed[case_number] = true;
+        run->failed_count++;
+    }
+    int most = run->options->max_failures;
+    run->result.stopped = most > 0 && run->failed_count >= most && run->done < run->result.total;
+}
+
+/* A signal for all processes of a job may come to a child before it comes to the run: then its end says nothing. */
+static bool is_going_down(struct run *run, const struct json *line)
+{
+    enum { GOING_DOWN_MS = 100 };
+    if (case_went_down(line) && !run->result.interrupted) {
+        run->result.interrupted = run_signals_came(&run->signals, GOING_DOWN_MS);
+    }
+    return case_went_down(line) && run->result.interrupted;
+}
+
 /* The line of an attempt that is whole. */
-static enum status_code line_deliver(struct run *run, struct json *line, enum case_status status)
+static enum status_code line_deliver(struct run *run, int case_number, struct json *line, enum case_status status)
 {
     const struct run_progress *progress = &run->options->progress;
+    if (is_going_down(run, line)) {
+        json_release(line);
+        return STATUS_OK;
+    }
     enum status_code code = record_writer_append(run->writer, line, run->error);
     if (code == STATUS_OK) {
         run->done++;
         run->result.counts[status]++;
         outcome_add(&run->outcome, line);
+        failure_note(run, case_number, status);
         if (progress->ended != NULL) {
             progress->ended(progress->context, line, run->done, run->result.total);
         }
@@ -249,11 +160,12 @@ static enum status_code worker_finish(struct run *run, struct worker *worker)
     struct json *line = NULL;
     enum case_status status = CASE_STATUS_ERROR;
     const struct worker_means means = means_of(run);
+    int case_number = worker->job.case_number;
     enum status_code code = worker_go_on(worker, &means, &line, &status, run->error);
     if (code == STATUS_OK && line == NULL) {
         try_tell(run, worker);
     }
-    return code == STATUS_OK && line != NULL ? line_deliver(run, line, status) : code;
+    return code == STATUS_OK && line != NULL ? line_deliver(run, case_number, line, status) : code;
 }
 
 /* Waits until something may have happened: a pipe, a signal, a deadline, a child that has closed its pipe. */
@@ -342,7 +254,7 @@ static enum status_code attempts_make(struct run *run)
         if (code == STATUS_OK) {
             workers_wait(run, polls);
             code = workers_tend(run, &busy);
-            busy += run->done < run->result.total ? 1 : 0;
+            busy += run->done < run->result.total && !run->result.stopped ? 1 : 0;
         }
     }
     if (run->workers != NULL) {
@@ -359,7 +271,9 @@ static void result_settle(struct run *run)
     struct run_result *result = &run->result;
     struct text reason = {0};
     run->outcome.missing_count = result->total - run->done;
-    run->outcome.missing_cause = run->outcome.missing_count > 0 ? OUTCOME_INTERRUPTED : NULL;
+    run->outcome.missing_cause = run->outcome.missing_count == 0 ? NULL
+                                 : result->stopped               ? OUTCOME_STOPPED
+                                                                 : OUTCOME_INTERRUPTED;
     for (int i = 0; i < run->options->suite->case_count; i++) {
         run->outcome.unit =
             case_choice_attempts(run->options->choice, run->options->suite, i) > 1 ? "attempt" : run->outcome.unit;
@@ -400,8 +314,12 @@ static enum status_code selection_record(struct run *run)
 /* The run line, the selection, the attempts, the end line. */
 static enum status_code run_record(struct run *run)
 {
-    enum status_code code = line_append(run, run_line_make(run->options, &run->claim, run->result.total));
-    if (code == STATUS_OK) {
+    const struct resumption *resumption = run->resumption.run != NULL ? &run->resumption : NULL;
+    bool is_listed = resumption != NULL && resumption->selected_count == run->result.total;
+    struct json *line = run_line_make(run->options, &run->claim, run->result.total, resumption);
+    snprintf(run->result.run_id, sizeof run->result.run_id, "%s", json_string_or(json_get(line, "run_id"), ""));
+    enum status_code code = line_append(run, line);
+    if (code == STATUS_OK && !is_listed) {
         code = selection_record(run);
     }
     if (code == STATUS_OK) {
@@ -435,10 +353,110 @@ static enum status_code devices_claim(struct run *run)
     return code;
 }
 
+/* What the interrupted run has done already counts as done. */
+static void resumption_take(struct run *run)
+{
+    const struct resumption *resumption = &run->resumption;
+    run->done = resumption->made_count;
+    run->outcome = resumption->outcome;
+    run->resumption.outcome = (struct outcome){0};
+    for (int i = 0; i < CASE_STATUS_COUNT; i++) {
+        run->result.counts[i] = resumption->counts[i];
+    }
+    for (int i = 0; i < run->options->suite->case_count; i++) {
+        run->failed[i] = resumption->failed[i];
+        run->failed_count += resumption->failed[i] ? 1 : 0;
+    }
+}
+
+static void run_tell(const struct run *run, const char *text)
+{
+    if (run->options->progress.warned != NULL) {
+        run->options->progress.warned(run->options->progress.context, text);
+    }
+}
+
+/* Opens the records of the folder, if there are any, and finds the run that goes on. result.finished: none does. */
+static enum status_code resumption_begin(struct run *run)
+{
+    const struct run_options *options = run->options;
+    char text[STATUS_TEXT_BYTES];
+    enum status_code code = STATUS_OK;
+    bool is_there = record_is_in(options->folder);
+    if (is_there) {
+        code = record_writer_open(options->folder, &run->writer, run->error);
+    }
+    if (code == STATUS_OK && is_there) {
+        code = resumption_read(options, &run->resumption, run->error);
+    }
+    if (code != STATUS_OK) {
+        return code;
+    }
+    if (run->resumption.run == NULL) {
+        snprintf(text, sizeof text, "%.300s has no run to resume; one begins", options->folder);
+        run_tell(run, text);
+        return STATUS_OK;
+    }
+    const char *started = json_string_or(json_get(run->resumption.run, "started"), "");
+    resumption_take(run);
+    run->result.stopped =
+        options->max_failures > 0 && run->failed_count >= options->max_failures && run->done < run->result.total;
+    run->result.finished = resumption_is_finished(&run->resumption) || run->result.stopped;
+    if (run->result.finished) {
+        snprintf(text, sizeof text, "nothing to resume: the run of %.40s in %.300s %s", started, options->folder,
+                 run->result.stopped ? "has as many failed cases as --max-failures allows; give more" : "is finished");
+    } else {
+        snprintf(text, sizeof text, "the run of %.40s in %.300s goes on: %d of %d attempts are there", started,
+                 options->folder, run->done, run->result.total);
+    }
+    run_tell(run, text);
+    return STATUS_OK;
+}
+
+/* The last run of the folder has nothing left to do: the result is its own. */
+static void finished_settle(struct run *run)
+{
+    snprintf(run->result.run_id, sizeof run->result.run_id, "%s",
+             json_string_or(json_get(run->resumption.run, "run_id"), ""));
+    result_settle(run);
+}
+
+/* Devices, records, attempts. */
+static enum status_code run_make(struct run *run)
+{
+    const struct run_options *options = run->options;
+    enum status_code code = devices_claim(run);
+    if (code == STATUS_OK) {
+        code = constants_check(options, run->claim.devices, run->error);
+    }
+    if (code == STATUS_OK && run->resumption.run != NULL) {
+        code = resumption_devices_check(options, &run->resumption, run->claim.devices, run->error);
+    }
+    if (code == STATUS_OK && run->resumption.run != NULL) {
+        code = record_writer_cut(run->writer, run->resumption.whole_bytes, run->error);
+    }
+    if (code == STATUS_OK && run->writer == NULL) {
+        code = record_writer_open(options->folder, &run->writer, run->error);
+    }
+    return code == STATUS_OK ? run_record(run) : code;
+}
+
+static void run_release(struct run *run)
+{
+    record_writer_close(run->writer);
+    device_claim_release(&run->claim);
+    external_estimates_release(&run->external);
+    run_signals_close(&run->signals);
+    outcome_release(&run->outcome);
+    resumption_release(&run->resumption);
+    free(run->failed);
+}
+
 enum status_code run_suite(const struct run_options *options, struct run_result *result, struct status *error)
 {
     struct run run = {.options = options, .error = error};
-    enum status_code code = options_check(options, &run.result.total, error);
+    *result = (struct run_result){0};
+    enum status_code code = run_options_check(options, &run.result.total, error);
     if (code == STATUS_OK) {
         code = children_afford(options->jobs, error);
     }
@@ -448,25 +466,24 @@ enum status_code run_suite(const struct run_options *options, struct run_result 
     if (code != STATUS_OK) {
         return code;
     }
-    code = devices_claim(&run);
-    if (code == STATUS_OK) {
-        code = constants_check(options, run.claim.devices, error);
+    run.failed = calloc((size_t)options->suite->case_count, sizeof *run.failed);
+    if (run.failed == NULL) {
+        code = status_set(error, STATUS_OUT_OF_MEMORY, "no memory for a run");
     }
-    if (code == STATUS_OK) {
-        code = record_writer_open(options->folder, &run.writer, error);
+    if (code == STATUS_OK && options->resume) {
+        code = resumption_begin(&run);
     }
-    if (code == STATUS_OK) {
-        code = run_record(&run);
+    if (code == STATUS_OK && run.result.finished) {
+        finished_settle(&run);
+    } else if (code == STATUS_OK) {
+        code = run_make(&run);
     }
-    record_writer_close(run.writer);
-    device_claim_release(&run.claim);
-    external_estimates_release(&run.external);
-    run_signals_close(&run.signals);
-    outcome_release(&run.outcome);
     if (code == STATUS_OK) {
         *result = run.result;
     } else if (code == STATUS_IO && run.done > 0) {
         status_extend(error, "; %d of %d cases are in the records", run.done, run.result.total);
     }
+    memcpy(result->run_id, run.result.run_id, sizeof result->run_id);
+    run_release(&run);
     return code;
 }

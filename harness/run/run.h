@@ -47,6 +47,7 @@ struct case_job {
     int64_t available_bytes;                /* of CASE_PROOF_TRY, >= 1 */
     const struct search_question *question; /* of CASE_SEARCH_PREDICT */
     const struct suite_case *case_;
+    int case_number;                   /* in its suite, also of a case that is a try of another */
     const char *device;                /* spec for device_open */
     const char *catalogue_dir;         /* for model_find */
     const struct constants *constants; /* as in struct run_options */
@@ -118,10 +119,12 @@ struct run_options {
     const char *revision;      /* of its sources; NULL: unknown */
     struct json *hardware;     /* for the run line; borrowed; NULL: unknown */
     enum run_proof proof;
+    bool resume;      /* go on with the last run of the folder, if it was interrupted */
+    int max_failures; /* stop after so many cases that failed or could not be measured; 0: never */
     struct run_progress progress;
 };
 
-enum { RUN_JOBS_MAXIMUM = 256, RUN_REASON_BYTES = 1024, RUN_WAIT_SECONDS_MAXIMUM = 604800 };
+enum { RUN_JOBS_MAXIMUM = 256, RUN_REASON_BYTES = 1024, RUN_ID_BYTES = 33, RUN_WAIT_SECONDS_MAXIMUM = 604800 };
 
 struct run_result {
     enum run_outcome outcome;
@@ -129,6 +132,9 @@ struct run_result {
     int counts[CASE_STATUS_COUNT];
     int total;        /* attempts that were to be made */
     bool interrupted; /* by SIGINT, SIGTERM or SIGHUP: children were ended, finished records stay */
+    bool stopped;     /* after max_failures, with attempts left to make */
+    bool finished;    /* it was to be resumed, and nothing was left to do: all this is of the run that is there */
+    char run_id[RUN_ID_BYTES]; /* as in the records; "": none was written */
 };
 
 /* STATUS_INVALID with "FILE:LINE:COLUMN: cause; remedy" if a tolerance of the suite names an estimator that the
@@ -140,10 +146,11 @@ enum status_code suite_tolerances_check(const struct suite *suite, const struct 
  * end line. SIGINT, SIGTERM and SIGHUP are taken by the run while it lasts, unless they are ignored. The GPUs that its
  * cases stand on are locked against other runs for as long (docs/decisions/0011). Call it from a process with one
  * thread. STATUS_INVALID (exit 2): no case is chosen, a tolerance names an unknown estimator, jobs out of
- * range, a proof on devices that are shared, constants are of another device; nothing has been written then.
+ * range, a proof on devices that are shared, constants are of another device, a run that cannot be resumed as it was
+ * begun (docs/FORMAT.md); nothing has been written then.
  * STATUS_DEVICE (exit 3): another run has a GPU, or the run was interrupted while it waited for it; nothing has been
  * written then either. STATUS_IO (exit 2): the folder cannot be written, or the disk is full: what was written before
- * stays readable. */
+ * stays readable. result->run_id is set on an error too, if a run line was written. */
 enum status_code run_suite(const struct run_options *options, struct run_result *result, struct status *error);
 
 #endif

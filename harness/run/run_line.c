@@ -9,8 +9,6 @@
 
 #include "harness/run/run_variables.h"
 
-enum { RUN_ID_BYTES = 33 };
-
 const char *time_text(char text[TIME_BYTES])
 {
     struct tm parts;
@@ -57,6 +55,7 @@ static struct json *suite_json(const struct run_options *options, int total)
                 json_set(object, "description", json_string_new(suite->description)) &&
                 json_set(object, "path", json_string_new(suite->path)) &&
                 json_set(object, "plan_hash", json_string_new(suite->plan_hash)) &&
+                json_set(object, "settings_hash", json_string_new(suite->settings_hash)) &&
                 json_set(object, "case_count", json_integer_new(suite->case_count)) &&
                 json_set(object, "selected_count", json_integer_new(total)) &&
                 json_set(object, "filter", words[0] != '\0' ? json_string_new(words) : json_null_new()) &&
@@ -78,22 +77,48 @@ static struct json *host_json(void)
     return json_made(host, made);
 }
 
-struct json *run_line_make(const struct run_options *options, const struct device_claim *claim, int total)
+/* "none", the hash of those that were asked for, or null: those of each device, as they are found. */
+static struct json *constants_json(const struct run_options *options)
+{
+    return options->constants != NULL       ? json_string_new(options->constants->hash)
+           : options->reference_dir != NULL ? json_null_new()
+                                            : json_string_new("none");
+}
+
+static const char *proof_name(enum run_proof proof)
+{
+    static const char *const names[] = {
+        [RUN_PROOF_NONE] = "none", [RUN_PROOF_REPLAY] = "replay", [RUN_PROOF_ESTIMATORS] = "estimators"};
+    return names[proof];
+}
+
+/* What decides figures and verdicts besides the suite and the device. */
+static bool options_set(struct json *line, const struct run_options *options)
+{
+    return json_set(line, "fitting", json_boolean_new(options->fitting)) &&
+           json_set(line, "note_calibrated", json_boolean_new(options->note_calibrated)) &&
+           json_set(line, "shared", json_boolean_new(options->jobs > 1 || options->share_device)) &&
+           json_set(line, "proof", json_string_new(proof_name(options->proof))) &&
+           json_set(line, "constants", constants_json(options));
+}
+
+struct json *run_line_make(const struct run_options *options, const struct device_claim *claim, int total,
+                           const struct resumption *resumption)
 {
     char started[TIME_BYTES], run_id[RUN_ID_BYTES];
+    const char *id = resumption != NULL ? json_string_or(json_get(resumption->run, "run_id"), "") : run_id_text(run_id);
     struct json *line = json_object_new();
-    bool made = json_set(line, "type", json_string_new("run")) && json_set(line, "schema", record_schema_json()) &&
-                json_set(line, "run_id", json_string_new(run_id_text(run_id))) &&
-                json_set(line, "started", json_string_new(time_text(started))) &&
-                json_set(line, "tool", tool_json(options)) && json_set(line, "suite", suite_json(options, total)) &&
-                json_set(line, "device", json_string_new(options->device != NULL ? options->device : "auto")) &&
-                json_set(line, "jobs", json_integer_new(options->jobs)) &&
-                json_set(line, "fitting", json_boolean_new(options->fitting)) &&
-                json_set(line, "note_calibrated", json_boolean_new(options->note_calibrated)) &&
-                json_set(line, "devices", json_share(claim->devices)) &&
-                json_set(line, "variables", run_variables_json()) &&
-                json_set(line, "device_lock", device_claim_json(claim)) && json_set(line, "host", host_json()) &&
-                json_set(line, "hardware", options->hardware != NULL ? json_share(options->hardware) : json_null_new());
+    bool made =
+        json_set(line, "type", json_string_new("run")) && json_set(line, "schema", record_schema_json()) &&
+        json_set(line, "run_id", json_string_new(id)) &&
+        json_set(line, "resumption", resumption != NULL ? json_integer_new(resumption->number) : json_null_new()) &&
+        json_set(line, "started", json_string_new(time_text(started))) && json_set(line, "tool", tool_json(options)) &&
+        json_set(line, "suite", suite_json(options, total)) &&
+        json_set(line, "device", json_string_new(options->device != NULL ? options->device : "auto")) &&
+        json_set(line, "jobs", json_integer_new(options->jobs)) && options_set(line, options) &&
+        json_set(line, "devices", json_share(claim->devices)) && json_set(line, "variables", run_variables_json()) &&
+        json_set(line, "device_lock", device_claim_json(claim)) && json_set(line, "host", host_json()) &&
+        json_set(line, "hardware", options->hardware != NULL ? json_share(options->hardware) : json_null_new());
     return json_made(line, made);
 }
 
@@ -134,7 +159,8 @@ struct json *end_line_make(const struct run_result *result, int done)
     struct json *line = json_object_new();
     bool made = json_set(line, "type", json_string_new("end")) &&
                 json_set(line, "finished", json_string_new(time_text(finished))) &&
-                json_set(line, "interrupted", json_boolean_new(result->interrupted)) &&
+                json_set(line, "interrupted", json_boolean_new(result->interrupted || result->stopped)) &&
+                json_set(line, "stopped", result->stopped ? json_string_new("max-failures") : json_null_new()) &&
                 json_set(line, "counts", counts_json(result, done)) &&
                 json_set(line, "outcome", json_string_new(run_outcome_name(result->outcome))) &&
                 json_set(line, "reason", result->reason[0] != '\0' ? json_string_new(result->reason) : json_null_new());

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/base/hash.h"
+#include "harness/suite/settings_hash.h"
 #include "harness/suite/suite_compare.h"
 #include "harness/suite/suite_expand.h"
 #include "harness/suite/suite_external.h"
@@ -277,6 +278,7 @@ static enum status_code suite_from_tree(const struct yaml_tree *tree, const char
                                  "no memory to expand it");
         } else {
             memcpy(made.cases, expansion.cases, expansion.count * sizeof *made.cases);
+            settings_hash_write(&made, made.settings_hash);
         }
     }
     free(expansion.cases);

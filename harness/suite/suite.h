@@ -63,6 +63,8 @@ struct suite {
     int external_count;
     struct level_rules compare; /* how far its results may be from earlier ones; assay compare reads it of the record */
     char plan_hash[17];         /* FNV-1a of all ids in order, in hexadecimal: equal for equal lists of cases */
+    char settings_hash[17]; /* the same of what the suite says of its cases besides: devices, bounds, times, attempts,
+                               tags, tolerances, expectations, external estimators */
 };
 
 /* Reads and expands. Models are looked up through catalogue_dir (catalogue.h), so a suite that names an unknown one

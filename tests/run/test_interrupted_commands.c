@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "tests/run/command_scene.h"
+#include "tests/support/whole_file.h"
 
 /* One case that is measured, and one that lasts. */
 #define CASES                                                                                                          \
@@ -192,6 +193,27 @@ static void a_signal_that_was_ignored_stays_so(void **state)
     record_file_release(&records);
 }
 
+/* Whoever ends the run, as a scheduler does, finds its page all the same, with what is missing. */
+static void a_run_that_is_ended_leaves_its_junit_page(void **state)
+{
+    struct command_scene *scene = *state;
+    const char *page = scene_path(scene, "junit.xml");
+    struct run_words words = words_of(scene);
+    words.words[8] = "--junit";
+    words.words[9] = page;
+    pid_t run = run_start(scene, &words);
+    pid_t child = second_child_stop(scene, run);
+    assert_int_equal(kill(run, SIGTERM), 0);
+    assert_int_equal(run_wait(run), 3);
+    end_wait(child);
+    char *text = whole_file_read(page);
+    assert_non_null(strstr(text, "tests=\"2\""));
+    assert_non_null(strstr(text, "name=\"tiny-bert/load/float32\""));
+    assert_non_null(strstr(text, "selected, but not attempted: the run was interrupted"));
+    assert_non_null(strstr(text, "</testsuites>\n"));
+    free(text);
+}
+
 static void a_run_that_was_killed_leaves_what_is_finished_and_no_child(void **state)
 {
     struct command_scene *scene = *state;
@@ -219,6 +241,7 @@ int main(void)
         TEST(a_terminal_that_goes_away_ends_the_run),
         TEST(each_signal_that_asks_for_an_end_is_one),
         TEST(a_signal_that_was_ignored_stays_so),
+        TEST(a_run_that_is_ended_leaves_its_junit_page),
         TEST(a_run_that_was_killed_leaves_what_is_finished_and_no_child),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
