@@ -435,9 +435,15 @@ install: all ## install into DESTDIR/PREFIX (/usr/local)
 	install -m 755 $(BUILD)/assay $(DESTDIR)$(PREFIX)/bin/assay
 	$(if $(PLUGIN),install -d $(DESTDIR)$(PREFIX)/lib/assay)
 	$(if $(PLUGIN),install -m 644 $(PLUGIN) $(DESTDIR)$(PREFIX)/lib/assay/)
-	for file in $$(find models/catalogue suites plots -type f) $(wildcard results/reference/*/constants.json); do \
+	for file in $$(find models/catalogue suites plots completions -type f) $(wildcard results/reference/*/constants.json); do \
 	    install -D -m 644 "$$file" "$(DESTDIR)$(PREFIX)/share/assay/$$file" || exit 1; done
 	install -m 644 README.md LICENSE CHANGELOG.md $(wildcard docs/*.md) $(DESTDIR)$(PREFIX)/share/doc/assay
+	rm -rf $(BUILD)/man && $(BUILD)/assay man --to $(BUILD)/man
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 $(BUILD)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
+	install -D -m 644 completions/assay.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/assay
+	install -D -m 644 completions/_assay $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_assay
+	install -D -m 644 completions/assay.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/assay.fish
 
 clean: ## remove everything that was built
 	rm -rf build

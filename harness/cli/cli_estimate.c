@@ -16,7 +16,7 @@ static const struct option_row options[] = {
     {"for", OPTION_VALUE, "TARGET", "class of devices whose workspaces are predicted, or a GPU (default: sm_90)"},
     {"peak", OPTION_VALUE, "STAGE", "what its peak holds: load, forward, backward, step, generate or highest"},
     QUESTION_DEVICE_ROWS,
-    {"dtypes", OPTION_LIST, "D", "without --mode: float32, float16, int8, int4 (default: all)"},
+    {"dtypes", OPTION_LIST, "DTYPE", "without --mode: float32, float16, int8, int4 (default: all)"},
     {"rule", OPTION_VALUE, "current|0.23", "without --mode: release of accelerate whose training column is printed"},
     {"transformers", OPTION_VALUE, "RELEASE", "without --mode: release whose buffers count, as 4.31 or current"},
     STRICT_OPTION_ROW,

@@ -6,7 +6,8 @@
 
 #include "harness/base/status.h"
 
-#define ASSAY_VERSION "0.1.0"
+#define ASSAY_VERSION      "0.1.0"
+#define ASSAY_VERSION_DATE "2026-11-23" /* on its manual pages, which are the same wherever they are made */
 
 enum exit_code {
     EXIT_CODE_PASS = 0,
@@ -33,7 +34,7 @@ struct option_row {
     const char *help;
 };
 
-enum { OPTION_COUNT_MAXIMUM = 96, OPERAND_COUNT_MAXIMUM = 10, LIST_COUNT_MAXIMUM = 32, REPEATED_COUNT_MAXIMUM = 64 };
+enum { OPTION_COUNT_MAXIMUM = 96, OPERAND_COUNT_MAXIMUM = 64, LIST_COUNT_MAXIMUM = 32, REPEATED_COUNT_MAXIMUM = 64 };
 
 struct arguments;
 
@@ -79,10 +80,14 @@ const char *arguments_value(const struct arguments *arguments, const char *name)
  * there is none. A command without this option has none. */
 const char *arguments_value_next(const struct arguments *arguments, const char *name, int *next);
 
+/* Row number index of main.c's table of commands, NULL past the end. */
+const struct command *command_at(int index);
+
 /* Each is defined in the file of its name; main.c has the table. */
 extern const struct command command_hardware, command_gpus, command_models, command_estimate, command_estimators,
     command_plan, command_run, command_report, command_compare, command_calibrate, command_replay, command_fit,
     command_limit, command_batch, command_explain, command_peaks, command_weights, command_place, command_chain,
-    command_offload, command_load, command_synth, command_lock, command_assumptions, command_doctor;
+    command_offload, command_load, command_synth, command_lock, command_assumptions, command_doctor, command_completion,
+    command_man;
 
 #endif

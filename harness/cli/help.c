@@ -6,6 +6,20 @@
 
 enum { LEFT_COLUMN = 26 };
 
+static const struct exit_code_row exit_codes[] = {
+    {EXIT_CODE_PASS, "all pass"},
+    {EXIT_CODE_FAIL, "a verdict failed"},
+    {EXIT_CODE_USAGE, "usage, suite or model file is wrong"},
+    {EXIT_CODE_INCONCLUSIVE, "inconclusive: no verdict, cases are missing, or another run has the GPU"},
+    {EXIT_CODE_SKIPPED, "every selected case was skipped"},
+    {EXIT_CODE_FAULT, "a fault of the program"},
+};
+
+const struct exit_code_row *exit_code_at(int index)
+{
+    return index >= 0 && (size_t)index < sizeof exit_codes / sizeof exit_codes[0] ? &exit_codes[index] : NULL;
+}
+
 void program_help(const struct command *const *commands, struct text *text)
 {
     text_append(text, "assay weighs models: it predicts the bytes that a neural network occupies, builds it, runs it,\n"
@@ -19,42 +33,45 @@ void program_help(const struct command *const *commands, struct text *text)
     text_append(text, "\n"
                       "  assay help COMMAND       the options of a command, also as assay COMMAND --help\n"
                       "  assay version            the version, also as assay --version\n\n"
-                      "exit codes:\n"
-                      "   0  all pass\n"
-                      "   1  a verdict failed\n"
-                      "   2  usage, suite or model file is wrong\n"
-                      "   3  inconclusive: no verdict, cases are missing, or another run has the GPU\n"
-                      "  77  every selected case was skipped\n"
-                      "  99  a fault of the program\n");
+                      "exit codes:\n");
+    for (int i = 0; exit_code_at(i) != NULL; i++) {
+        text_format(text, "  %2d  %s\n", (int)exit_code_at(i)->code, exit_code_at(i)->what);
+    }
+}
+
+void option_spelling_append(const struct option_row *option, struct text *text)
+{
+    const char *value = option->value != NULL ? option->value : "";
+    text_format(text, "--%s", option->name);
+    switch (option->kind) {
+    case OPTION_FLAG:
+        break;
+    case OPTION_VALUE:
+    case OPTION_REPEATED:
+        text_format(text, " %s", value);
+        break;
+    case OPTION_BOOLEAN:
+        text_append(text, " [true|false]");
+        break;
+    case OPTION_CHOICE:
+        text_format(text, " [%s]", value);
+        break;
+    case OPTION_LIST:
+        text_format(text, " %s...", value);
+        break;
+    }
 }
 
 static void option_help(const struct option_row *option, struct text *text)
 {
-    char left[64];
-    const char *value = option->value != NULL ? option->value : "";
-    switch (option->kind) {
-    case OPTION_FLAG:
-        snprintf(left, sizeof left, "--%s", option->name);
-        break;
-    case OPTION_VALUE:
-    case OPTION_REPEATED:
-        snprintf(left, sizeof left, "--%s %s", option->name, value);
-        break;
-    case OPTION_BOOLEAN:
-        snprintf(left, sizeof left, "--%s [true|false]", option->name);
-        break;
-    case OPTION_CHOICE:
-        snprintf(left, sizeof left, "--%s [%s]", option->name, value);
-        break;
-    case OPTION_LIST:
-        snprintf(left, sizeof left, "--%s %s...", option->name, value);
-        break;
-    }
-    if (strlen(left) > LEFT_COLUMN - 3) {
-        text_format(text, "  %s\n%*s%s\n", left, LEFT_COLUMN, "", option->help);
+    struct text left = {0};
+    option_spelling_append(option, &left);
+    if (left.length > LEFT_COLUMN - 3) {
+        text_format(text, "  %s\n%*s%s\n", text_string(&left), LEFT_COLUMN, "", option->help);
     } else {
-        text_format(text, "  %-*s%s\n", LEFT_COLUMN - 2, left, option->help);
+        text_format(text, "  %-*s%s\n", LEFT_COLUMN - 2, text_string(&left), option->help);
     }
+    text_release(&left);
 }
 
 /* The details as they stand; or, if their lines are wider than width, each paragraph as one line, which is folded as

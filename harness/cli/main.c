@@ -27,10 +27,16 @@ static const struct command *const commands[] = {
     &command_run,        &command_assumptions,
     &command_report,     &command_compare,
     &command_calibrate,  &command_replay,
-    &command_lock,       NULL,
+    &command_lock,       &command_completion,
+    &command_man,        NULL,
 };
 
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] - 1 };
+
+const struct command *command_at(int index)
+{
+    return index >= 0 && index < COMMAND_COUNT ? commands[index] : NULL;
+}
 
 static const char *const help_words[] = {"help", "--help", "-h", NULL};
 static const char *const version_words[] = {"version", "--version", "-V", NULL};

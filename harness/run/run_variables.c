@@ -32,6 +32,11 @@ static const char *const variables[] = {
     "LD_PRELOAD",
 };
 
+const char *run_variable_at(int index)
+{
+    return index >= 0 && (size_t)index < sizeof variables / sizeof variables[0] ? variables[index] : NULL;
+}
+
 struct json *run_variables_json(void)
 {
     struct json *object = json_object_new();
