@@ -435,7 +435,8 @@ install: all ## install into DESTDIR/PREFIX (/usr/local)
 	install -m 755 $(BUILD)/assay $(DESTDIR)$(PREFIX)/bin/assay
 	$(if $(PLUGIN),install -d $(DESTDIR)$(PREFIX)/lib/assay)
 	$(if $(PLUGIN),install -m 644 $(PLUGIN) $(DESTDIR)$(PREFIX)/lib/assay/)
-	for file in $$(find models/catalogue suites plots completions -type f) $(wildcard results/reference/*/constants.json); do \
+	for file in $$(find models/catalogue suites plots completions -type f) \
+	    $(wildcard results/reference/*/constants.json); do \
 	    install -D -m 644 "$$file" "$(DESTDIR)$(PREFIX)/share/assay/$$file" || exit 1; done
 	install -m 644 README.md LICENSE CHANGELOG.md $(wildcard docs/*.md) $(DESTDIR)$(PREFIX)/share/doc/assay
 	rm -rf $(BUILD)/man && $(BUILD)/assay man --to $(BUILD)/man

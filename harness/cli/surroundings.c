@@ -51,7 +51,8 @@ static const struct surrounding files[] = {
                                     "has every field."},
     {"results/SUITE/report.html, report.md, plots/", "What was made of the records, and can be made of them again: "
                                                      "assay report."},
-    {"/run/lock/assay-*.lock, /tmp/assay-*.lock", "The locks of GPUs. They stay behind; the kernel knows which of them are held."},
+    {"/run/lock/assay-*.lock, /tmp/assay-*.lock", "The locks of GPUs. They stay behind; the kernel "
+                                                  "knows which of them are held."},
     {"~/.cache/huggingface/hub", "Models of the hub, as Hugging Face's libraries keep them; only read."},
     {"~/.cache/assay/hub", "What this program has fetched of the hub."},
 };
