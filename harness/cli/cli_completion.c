@@ -54,7 +54,8 @@ static enum status_code script_print(const char *file, struct status *error)
 static enum status_code words_print(const struct arguments *arguments, struct status *error)
 {
     struct text text = {0};
-    enum status_code code = completion_words(arguments->operands + 1, arguments->operand_count - 1, &text, error);
+    enum status_code code =
+        completion_words(arguments->commands, arguments->operands + 1, arguments->operand_count - 1, &text, error);
     if (code == STATUS_OK) {
         code = output_text(&text, error);
     }

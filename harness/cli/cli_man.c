@@ -17,13 +17,14 @@ static const struct option_row options[] = {
 };
 
 /* command NULL: the page of the program. */
-static enum status_code page_write(const char *folder, const struct command *command, struct status *error)
+static enum status_code page_write(const char *folder, const struct command *const *commands,
+                                   const struct command *command, struct status *error)
 {
     char path[PATH_MAX];
     struct text text = {0};
     int length = snprintf(path, sizeof path, "%s/assay%s%s.1", folder, command != NULL ? "-" : "",
                           command != NULL ? command->name : "");
-    manual_page(command, &text);
+    manual_page(commands, command, &text);
     enum status_code code = length < (int)sizeof path
                                 ? file_replace(path, FILE_CHOSEN, &text, error)
                                 : status_set(error, STATUS_INVALID, "man: --to: the path is too long; shorten it");
@@ -31,30 +32,30 @@ static enum status_code page_write(const char *folder, const struct command *com
     return code;
 }
 
-static enum status_code pages_write(const char *folder, struct status *error)
+static enum status_code pages_write(const char *folder, const struct command *const *commands, struct status *error)
 {
     enum status_code code = parent_folders_make(folder, error);
     if (code == STATUS_OK && mkdir(folder, 0777) != 0 && errno != EEXIST) {
         code = status_set(error, STATUS_IO, "%s: the folder cannot be made: %s", folder, strerror(errno));
     }
-    code = code == STATUS_OK ? page_write(folder, NULL, error) : code;
-    for (int i = 0; command_at(i) != NULL && code == STATUS_OK; i++) {
-        code = page_write(folder, command_at(i), error);
+    code = code == STATUS_OK ? page_write(folder, commands, NULL, error) : code;
+    for (int i = 0; commands[i] != NULL && code == STATUS_OK; i++) {
+        code = page_write(folder, commands, commands[i], error);
     }
     return code;
 }
 
-static enum status_code page_print(const char *name, struct status *error)
+static enum status_code page_print(const char *name, const struct command *const *commands, struct status *error)
 {
     struct text text = {0};
     int i = 0;
-    while (name != NULL && command_at(i) != NULL && strcmp(command_at(i)->name, name) != 0) {
+    while (name != NULL && commands[i] != NULL && strcmp(commands[i]->name, name) != 0) {
         i++;
     }
-    if (name != NULL && command_at(i) == NULL) {
+    if (name != NULL && commands[i] == NULL) {
         return status_set(error, STATUS_INVALID, "man: there is no command '%s'; assay --help lists them", name);
     }
-    manual_page(name != NULL ? command_at(i) : NULL, &text);
+    manual_page(commands, name != NULL ? commands[i] : NULL, &text);
     enum status_code code = output_text(&text, error);
     text_release(&text);
     return code;
@@ -68,7 +69,8 @@ static enum status_code man_run(const struct arguments *arguments, enum exit_cod
     if (folder != NULL && name != NULL) {
         return status_set(error, STATUS_INVALID, "man: --to writes all pages; leave '%s' or --to out", name);
     }
-    return folder != NULL ? pages_write(folder, error) : page_print(name, error);
+    return folder != NULL ? pages_write(folder, arguments->commands, error)
+                          : page_print(name, arguments->commands, error);
 }
 
 const struct command command_man = {

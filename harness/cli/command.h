@@ -59,6 +59,7 @@ struct command {
 /* The words after the command, sorted by what they are. All texts are borrowed from argv. */
 struct arguments {
     const struct command *command;
+    const struct command *const *commands;    /* all of the program, ended by NULL; main sets them */
     const char *values[OPTION_COUNT_MAXIMUM]; /* by row of the options; NULL: not given; "true" for a flag */
     const char *operands[OPERAND_COUNT_MAXIMUM];
     int operand_count;
@@ -79,9 +80,6 @@ const char *arguments_value(const struct arguments *arguments, const char *name)
 /* The next value of an option of kind OPTION_REPEATED from *next on, which begins at 0 and then stands behind it; NULL:
  * there is none. A command without this option has none. */
 const char *arguments_value_next(const struct arguments *arguments, const char *name, int *next);
-
-/* Row number index of main.c's table of commands, NULL past the end. */
-const struct command *command_at(int index);
 
 /* Each is defined in the file of its name; main.c has the table. */
 extern const struct command command_hardware, command_gpus, command_models, command_estimate, command_estimators,

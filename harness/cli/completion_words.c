@@ -21,6 +21,7 @@
 #include "models/find/catalogue.h"
 
 struct offer {
+    const struct command *const *commands;
     struct text exact, other; /* lines that begin with what was typed, and those that do in another case */
     const char *typed;        /* the part of the word that is to be completed */
     const char *lead;         /* what stands before it in the same word: "--device=" */
@@ -190,8 +191,8 @@ static void offer_resources(struct offer *offer, const char *folder, const char 
 
 static void offer_commands(struct offer *offer)
 {
-    for (int i = 0; command_at(i) != NULL; i++) {
-        offer_word(offer, command_at(i)->name, command_at(i)->summary);
+    for (int i = 0; offer->commands[i] != NULL; i++) {
+        offer_word(offer, offer->commands[i]->name, offer->commands[i]->summary);
     }
 }
 
@@ -377,19 +378,19 @@ static void offer_of_command(struct offer *offer, const struct command *command,
     }
 }
 
-static const struct command *command_named(const char *name)
+static const struct command *command_named(const struct command *const *commands, const char *name)
 {
-    int i = 0;
-    while (command_at(i) != NULL && strcmp(command_at(i)->name, name) != 0) {
-        i++;
+    while (*commands != NULL && strcmp((*commands)->name, name) != 0) {
+        commands++;
     }
-    return command_at(i);
+    return *commands;
 }
 
-enum status_code completion_words(const char *const *words, int count, struct text *text, struct status *error)
+enum status_code completion_words(const struct command *const *commands, const char *const *words, int count,
+                                  struct text *text, struct status *error)
 {
-    struct offer offer = {.typed = count > 0 ? words[count - 1] : "", .lead = "", .own = "words"};
-    const struct command *command = count > 1 ? command_named(words[0]) : NULL;
+    struct offer offer = {.commands = commands, .typed = count > 0 ? words[count - 1] : "", .lead = "", .own = "words"};
+    const struct command *command = count > 1 ? command_named(commands, words[0]) : NULL;
     if (command != NULL) {
         offer_of_command(&offer, command, words + 1, count - 2);
     } else if (count <= 1 || (count == 2 && strcmp(words[0], "help") == 0)) {

@@ -15,28 +15,16 @@
 #include "harness/cli/suggestion.h"
 
 static const struct command *const commands[] = {
-    &command_doctor,     &command_hardware,
-    &command_gpus,       &command_models,
-    &command_weights,    &command_estimate,
-    &command_estimators, &command_fit,
-    &command_limit,      &command_batch,
-    &command_place,      &command_chain,
-    &command_synth,      &command_load,
-    &command_offload,    &command_explain,
-    &command_peaks,      &command_plan,
-    &command_run,        &command_assumptions,
-    &command_report,     &command_compare,
-    &command_calibrate,  &command_replay,
-    &command_lock,       &command_completion,
-    &command_man,        NULL,
+    &command_doctor,  &command_hardware,   &command_gpus,       &command_models,
+    &command_weights, &command_estimate,   &command_estimators, &command_fit,
+    &command_limit,   &command_batch,      &command_place,      &command_chain,
+    &command_synth,   &command_load,       &command_offload,    &command_explain,
+    &command_peaks,   &command_plan,       &command_run,        &command_assumptions,
+    &command_report,  &command_compare,    &command_calibrate,  &command_replay,
+    &command_lock,    &command_completion, &command_man,        NULL,
 };
 
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] - 1 };
-
-const struct command *command_at(int index)
-{
-    return index >= 0 && index < COMMAND_COUNT ? commands[index] : NULL;
-}
 
 static const char *const help_words[] = {"help", "--help", "-h", NULL};
 static const char *const version_words[] = {"version", "--version", "-V", NULL};
@@ -190,6 +178,7 @@ static enum status_code words_run(int count, char **words, enum exit_code *exit_
     if (command->computes) {
         waiting_threads_sleep(words);
     }
+    arguments.commands = commands;
     error->spelling = case_options_given(&arguments) ? STATUS_SPELLING_OPTIONS : STATUS_SPELLING_KEYS;
     return command->run(&arguments, exit_code, error);
 }

@@ -183,14 +183,14 @@ static void examples_section(struct text *text, const char *command)
 }
 
 /* The pages of all commands but one (NULL: of all). */
-static void see_also_section(struct text *text, const struct command *but)
+static void see_also_section(struct text *text, const struct command *const *commands, const struct command *but)
 {
     section(text, "SEE ALSO");
     text_append(text, but != NULL ? ".BR assay (1)" : "");
-    for (int i = 0; command_at(i) != NULL; i++) {
-        if (command_at(i) != but) {
+    for (int i = 0; commands[i] != NULL; i++) {
+        if (commands[i] != but) {
             text_append(text, but != NULL || i > 0 ? ",\n" : "");
-            text_format(text, ".BR assay\\-%s (1)", command_at(i)->name);
+            text_format(text, ".BR assay\\-%s (1)", commands[i]->name);
         }
     }
     text_append(text, "\n.PP\nREADME.md and docs/ of the sources, in share/doc/assay of an installation.\n");
@@ -204,7 +204,7 @@ static void heading(struct text *text, const char *name)
     text_append(text, ".nh\n.ad l\n");
 }
 
-static void command_page(const struct command *command, struct text *text)
+static void command_page(const struct command *const *commands, const struct command *command, struct text *text)
 {
     struct text name = {0};
     text_append(&name, "ASSAY\\-");
@@ -235,10 +235,10 @@ static void command_page(const struct command *command, struct text *text)
     section(text, "ENVIRONMENT");
     text_append(text, ".BR assay (1)\nhas the variables that all commands read, and the files.\n");
     examples_section(text, command->name);
-    see_also_section(text, command);
+    see_also_section(text, commands, command);
 }
 
-static void program_page(struct text *text)
+static void program_page(const struct command *const *commands, struct text *text)
 {
     heading(text, "ASSAY");
     section(text, "NAME");
@@ -249,9 +249,9 @@ static void program_page(struct text *text)
     roff_line(text, "assay predicts the bytes that a neural network occupies when it is loaded, run and trained, "
                     "builds the network, runs it, measures it, and reports how far each prediction was off.");
     section(text, "COMMANDS");
-    for (int i = 0; command_at(i) != NULL; i++) {
-        text_format(text, ".TP\n.BR assay\\-%s (1)\n", command_at(i)->name);
-        roff_line(text, command_at(i)->summary);
+    for (int i = 0; commands[i] != NULL; i++) {
+        text_format(text, ".TP\n.BR assay\\-%s (1)\n", commands[i]->name);
+        roff_line(text, commands[i]->summary);
     }
     section(text, "OPTIONS");
     entry(text, "--help", "the commands; also as assay help, and of a command as assay help COMMAND");
@@ -260,14 +260,14 @@ static void program_page(struct text *text)
     environment_section(text);
     files_section(text);
     examples_section(text, NULL);
-    see_also_section(text, NULL);
+    see_also_section(text, commands, NULL);
 }
 
-void manual_page(const struct command *command, struct text *text)
+void manual_page(const struct command *const *commands, const struct command *command, struct text *text)
 {
     if (command != NULL) {
-        command_page(command, text);
+        command_page(commands, command, text);
     } else {
-        program_page(text);
+        program_page(commands, text);
     }
 }

@@ -6,7 +6,7 @@
 #include "harness/cli/command.h"
 
 /* Appends assay-NAME(1) as man(7), with the option rows, the details, the exit codes and the examples of the command;
- * of NULL assay(1), which has the commands, the environment and the files too. */
-void manual_page(const struct command *command, struct text *text);
+ * of NULL assay(1), which has the commands, the environment and the files too. commands: all, ended by NULL. */
+void manual_page(const struct command *const *commands, const struct command *command, struct text *text);
 
 #endif
