@@ -9,7 +9,7 @@ BEGIN {
     floor["hub"] = 2;    floor["checkpoint"] = 2
     floor["models"] = 3; floor["device"] = 3;  floor["report"] = 3
     floor["suite"] = 4;  floor["memory"] = 4
-    floor["replay"] = 5
+    floor["replay"] = 5; floor["gate"] = 5
     floor["estimate"] = 6; floor["placement"] = 6
     floor["load"] = 7;   floor["question"] = 8; floor["law"] = 8
     floor["run"] = 9

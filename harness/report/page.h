@@ -9,7 +9,8 @@
  *
  * All texts are raw: renderers escape them. A page borrows the strings of columns and cells, which must outlive it, and
  * copies headings and paragraphs. Memory that ran out is remembered in `failed`, so that a page is described without a
- * look at every call. Not for anybody outside this folder.
+ * look at every call. For this folder, and for
+ * the floors above that have pages of their own (gate).
  */
 #ifndef ASSAY_REPORT_PAGE_H
 #define ASSAY_REPORT_PAGE_H

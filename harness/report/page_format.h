@@ -1,4 +1,5 @@
-/* Page formats: the renderers of pages, one for each format that shows them. Not for anybody outside this folder. */
+/* Page formats: the renderers of pages, one for each format that shows them. For this folder, and for
+ * the floors above that have pages of their own (gate). */
 #ifndef ASSAY_REPORT_PAGE_FORMAT_H
 #define ASSAY_REPORT_PAGE_FORMAT_H
 

@@ -201,7 +201,8 @@ static void row_write(const struct terminal *terminal, const struct layout *layo
             continue;
         }
         if (column->width == WIDTH_REST) {
-            rest_write(terminal, layout, column, &cells[index], at);
+            rest_write(terminal, layout, column, cells != NULL ? &cells[index] : &(struct cell){.word = column->title},
+                       at);
             return;
         }
         if (index == layout->flexible && name_write_alone(terminal, layout, cells)) {

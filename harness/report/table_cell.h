@@ -1,5 +1,6 @@
 /* Table cell: one typed figure or word of a table, and how people read it. What a format makes of it (escapes, colours,
- * markup) is the affair of the renderers. Not for anybody outside this folder. */
+ * markup) is the affair of the renderers. For this folder, and for
+ * the floors above that have pages of their own (gate). */
 #ifndef ASSAY_REPORT_TABLE_CELL_H
 #define ASSAY_REPORT_TABLE_CELL_H
 

@@ -1,0 +1,174 @@
+/* assay gate: may this run pass, and why not? Measures nothing. */
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/base/file_append.h"
+#include "harness/base/file_replace.h"
+#include "harness/cli/command.h"
+#include "harness/cli/gate_baselines.h"
+#include "harness/cli/number_option.h"
+#include "harness/cli/output.h"
+#include "harness/gate/gate_page.h"
+
+enum { ROWS_MAXIMUM = 1000000 };
+
+static const struct option_row options[] = {
+    {"baseline", OPTION_REPEATED, "DIR", "what the run is held against; several, or median:DIR,DIR: their median"},
+    {"policy", OPTION_VALUE, "FILE", "rules, tiers and known failures (docs/GATE.md; default: built in, exact)"},
+    {"allow", OPTION_VALUE, "LIST", "hold against a baseline of another device, driver or suite all the same"},
+    {"format", OPTION_VALUE, "FORMAT", GATE_FORMAT_HELP},
+    {"json", OPTION_FLAG, NULL, "as --format json"},
+    {"output", OPTION_VALUE, "FILE", "write to FILE instead of standard output"},
+    {"summary", OPTION_VALUE, "FILE", "also append the page to FILE, as Markdown of less than 1 MB"},
+    {"rows", OPTION_VALUE, "N", "cases in each list (default: 8, in md, html and latex 50); 0: all"},
+    {NULL, OPTION_FLAG, NULL, NULL},
+};
+
+static enum exit_code exit_code_of_outcome(enum gate_outcome outcome)
+{
+    return outcome == GATE_GO ? EXIT_CODE_PASS : outcome == GATE_NO_GO ? EXIT_CODE_FAIL : EXIT_CODE_INCONCLUSIVE;
+}
+
+static enum status_code style_read(const struct arguments *arguments, struct gate_style *style, struct status *error)
+{
+    const char *format = arguments_value(arguments, "format");
+    const bool json = arguments_value(arguments, "json") != NULL;
+    *style = (struct gate_style){.page = json ? REPORT_JSON : REPORT_TABLE,
+                                 .width = terminal_width(stdout),
+
+                                 .rows = GATE_ROWS_USUAL,
+                                 .colour = arguments_value(arguments, "output") == NULL && terminal_is_lively(stdout)};
+    enum status_code code = format != NULL ? gate_format_parse(format, style, error) : STATUS_OK;
+    if (code != STATUS_OK) {
+        status_prefix(error, "gate: --format");
+        return code;
+    }
+    if (json && (style->format != GATE_FORMAT_PAGE || style->page != REPORT_JSON)) {
+        return status_set(error, STATUS_INVALID, "gate: --json is --format json; leave --format %s out", format);
+    }
+    if (arguments_value(arguments, "rows") != NULL) {
+        code = number_option_read(arguments, "rows", 0, ROWS_MAXIMUM, &style->rows, error);
+    }
+    return code;
+}
+
+static enum status_code policy_read(const struct arguments *arguments, struct gate_policy *policy,
+                                    struct gate_options *limits, struct status *error)
+{
+    const char *path = arguments_value(arguments, "policy"), *allow = arguments_value(arguments, "allow");
+    enum status_code code = path != NULL ? gate_policy_read(path, policy, error) : STATUS_OK;
+    if (code == STATUS_OK && allow != NULL) {
+        code = gate_allow_parse(allow, &limits->allowed, error);
+        if (code != STATUS_OK) {
+            status_prefix(error, "gate: --allow");
+        }
+    }
+    return code;
+}
+
+static enum status_code page_give(const struct gate *gate, const struct gate_style *style, const char *output,
+                                  struct status *error)
+{
+    struct text_drain to_stdout = output_drain();
+    struct text text = {.drain = &to_stdout};
+    struct file_replacement *file = NULL;
+    enum status_code code = output != NULL ? file_replacement_open(output, FILE_NAMED, &file, error) : STATUS_OK;
+    if (file != NULL) {
+        text.drain = file_replacement_drain(file);
+    }
+    if (code == STATUS_OK) {
+        code = gate_render(gate, style, &text, error);
+    }
+    if (code != STATUS_OK) {
+        file_replacement_abandon(file);
+    } else if (file != NULL) {
+        code = file_replacement_finish(file, &text, error);
+    } else {
+        code = output_text(&text, error);
+    }
+    text_release(&text);
+    return code;
+}
+
+static enum status_code summary_give(const struct gate *gate, const char *path, struct status *error)
+{
+    struct text text = {0};
+    enum status_code code = gate_summary_render(gate, &text, error);
+    if (code == STATUS_OK) {
+        code = file_append(path, &text, error);
+    }
+    text_release(&text);
+    return code;
+}
+
+static enum status_code gate_give(const struct arguments *arguments, const struct gate *gate,
+                                  const struct gate_style *style, enum exit_code *exit_code, struct status *error)
+{
+    const char *output = arguments_value(arguments, "output"), *summary = arguments_value(arguments, "summary");
+    enum status_code code = summary != NULL ? summary_give(gate, summary, error) : STATUS_OK;
+    if (code == STATUS_OK) {
+        code = page_give(gate, style, output, error);
+    }
+    if (code == STATUS_OK) {
+        *exit_code = exit_code_of_outcome(gate->outcome);
+        exit_reason_print("gate", *exit_code, *exit_code != EXIT_CODE_PASS ? gate->why : "");
+    }
+    return code;
+}
+
+static enum status_code gate_command(const struct arguments *arguments, enum exit_code *exit_code, struct status *error)
+{
+    struct gate_policy policy = {0};
+    struct gate_options limits = {.policy = &policy};
+    struct gate_baselines baselines = {.count = 0};
+    struct run_figures run = {0};
+    struct gate_style style;
+    struct gate gate = {0};
+    enum status_code code = style_read(arguments, &style, error);
+    if (code == STATUS_OK) {
+        code = policy_read(arguments, &policy, &limits, error);
+    }
+    if (code == STATUS_OK) {
+        code = run_figures_read(arguments->operands[0], &run, error);
+    }
+    if (code == STATUS_OK) {
+        code = gate_baselines_read(arguments, &baselines, error);
+    }
+    if (code == STATUS_OK) {
+        limits.baseline = gate_baselines_figures(&baselines);
+        limits.baseline_words = limits.baseline != NULL ? text_string(&baselines.words) : NULL;
+        code = gate_make(&run, &limits, &gate, error);
+    }
+    if (code == STATUS_OK) {
+        code = gate_give(arguments, &gate, &style, exit_code, error);
+    }
+    gate_release(&gate);
+    gate_baselines_release(&baselines);
+    run_figures_release(&run);
+    gate_policy_release(&policy);
+    return code;
+}
+
+const struct command command_gate = {
+    .name = "gate",
+    .operands = "RECORDS",
+    .summary = "may a run pass: held against a baseline, by the rules of a policy",
+    .details = "RECORDS: a folder that `assay run` wrote, or its records.jsonl. Without --baseline the run is judged\n"
+               "by its own verdicts.\n"
+               "\n"
+               "Without --policy requested, allocated and reserved bytes must not be more than the baseline's, and\n"
+               "readings of device and process not by more than 4 MiB. What is better than the baseline is told, and\n"
+               "never fails. A baseline of another device, driver or suite is refused, unless --allow says so.\n"
+               "\n"
+               "For a step of GitHub Actions: --format github --summary \"$GITHUB_STEP_SUMMARY\".\n"
+               "\n"
+               "Exit codes:\n"
+               "  0  GO: nothing is beyond its bounds\n"
+               "  1  NO-GO: something is, or a verdict of the run failed\n"
+               "  3  INCONCLUSIVE: the run was cut short, a case is missing or was not measured, or the baseline was\n"
+               "     refused\n",
+    .options = options,
+    .operand_minimum = 1,
+    .operand_maximum = 1,
+    .run = gate_command,
+};

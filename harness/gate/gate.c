@@ -1,0 +1,159 @@
+/* Gate: which cases belong together, what may not be held against each other, and what all of it comes to. Not the
+ * judgement of one case (gate_judge.c), and not a writer. */
+#include "harness/gate/gate.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/gate/gate_judge.h"
+#include "harness/gate/gate_words.h"
+
+static enum status_code no_memory(const struct gate *gate, struct status *error)
+{
+    return status_set(error, STATUS_OUT_OF_MEMORY, "no memory to judge %d cases", gate->run->case_count);
+}
+
+/* ---- what is held against what ---- */
+
+static void refusals_find(struct gate *gate, unsigned allowed)
+{
+#define REFUSAL_PROPERTIES(name, word, first, second) {first, second},
+    static const enum environment properties[GATE_REFUSAL_COUNT][2] = {GATE_REFUSAL_TABLE(REFUSAL_PROPERTIES)};
+#undef REFUSAL_PROPERTIES
+    for (int i = 0; i < ENVIRONMENT_COUNT; i++) {
+        const char *base = gate->baseline->environment[i], *now = gate->run->environment[i];
+        gate->differs[i] = base != NULL && now != NULL && strcmp(base, now) != 0;
+    }
+    for (int i = 0; i < GATE_REFUSAL_COUNT; i++) {
+        if (gate->differs[properties[i][0]] || gate->differs[properties[i][1]]) {
+            *((allowed & (1U << i)) != 0 ? &gate->allowed : &gate->refused) |= 1U << i;
+        }
+    }
+}
+
+/* The cases of both sides by id; those of a refused baseline are not among them. */
+static bool cases_join(struct gate *gate)
+{
+    const struct run_figures *run = gate->run, *base = gate->refused == 0 ? gate->baseline : NULL;
+    const int base_count = base != NULL ? base->case_count : 0;
+    int at = 0, base_at = 0;
+    gate->cases = arena_alloc(&gate->arena, ((size_t)run->case_count + (size_t)base_count) * sizeof *gate->cases);
+    gate->order = arena_alloc(&gate->arena, ((size_t)run->case_count + (size_t)base_count) * sizeof *gate->order);
+    if (gate->cases == NULL || gate->order == NULL) {
+        return false;
+    }
+    while (at < run->case_count || base_at < base_count) {
+        const struct case_figures *now = at < run->case_count ? &run->cases[at] : NULL;
+        const struct case_figures *before = base_at < base_count ? &base->cases[base_at] : NULL;
+        const int order = now == NULL ? 1 : before == NULL ? -1 : strcmp(now->id, before->id);
+        struct gate_case *one = &gate->cases[gate->case_count++];
+        *one = (struct gate_case){.now = order <= 0 ? now : NULL, .base = order >= 0 ? before : NULL};
+        one->id = one->now != NULL ? one->now->id : one->base->id;
+        at += one->now != NULL ? 1 : 0;
+        base_at += one->base != NULL ? 1 : 0;
+    }
+    return true;
+}
+
+/* ---- order ---- */
+
+static int rank_of(const struct gate_case *one)
+{
+    return (one->decides ? GATE_VERDICT_COUNT : 0) + (int)one->verdict;
+}
+
+static int case_order(const void *left, const void *right, void *context)
+{
+    const struct gate_case *cases = context, *a = &cases[*(const int *)left], *b = &cases[*(const int *)right];
+    if (rank_of(a) != rank_of(b)) {
+        return rank_of(b) - rank_of(a);
+    }
+    if (a->change != b->change) {
+        return a->change > b->change ? -1 : 1;
+    }
+    if (a->change_bytes != b->change_bytes) {
+        return a->change_bytes > b->change_bytes ? -1 : 1;
+    }
+    return strcmp(a->id, b->id);
+}
+
+/* ---- the outcome ---- */
+
+static void case_count(struct gate *gate, const struct gate_case *one)
+{
+    gate->counts[one->verdict]++;
+    gate->breach_count += one->decides && one->verdict == GATE_BREACH ? 1 : 0;
+    gate->unknown_count += one->decides && one->verdict != GATE_BREACH ? 1 : 0;
+    gate->better_count += one->better != 0 ? 1 : 0;
+    gate->judged_count += one->verdict == GATE_PASS || one->verdict == GATE_WARN || one->verdict == GATE_KNOWN ||
+                                  one->verdict == GATE_BREACH
+                              ? 1
+                              : 0;
+}
+
+/* What is known to be wrong comes before what is not known. */
+static enum gate_outcome outcome_of(const struct gate *gate)
+{
+    const struct run_figures *run = gate->run;
+    const bool is_cut = !run->ended || run->absent_count > 0 || run->unnamed_absent_count > 0;
+    const bool is_idle = gate->judged_count == 0 || (gate->baseline != NULL && gate->held_count == 0);
+    return gate->breach_count > 0                                               ? GATE_NO_GO
+           : is_cut || gate->refused != 0 || gate->unknown_count > 0 || is_idle ? GATE_INCONCLUSIVE
+                                                                                : GATE_GO;
+}
+
+static void knowns_begin(struct gate *gate)
+{
+    for (int i = 0; i < gate->policy->known_count; i++) {
+        gate->knowns[i].is_expired = !gate_known_holds(&gate->policy->knowns[i], gate->run->started);
+    }
+}
+
+static bool cases_judge(struct gate *gate)
+{
+    bool made = true;
+    for (int i = 0; i < gate->case_count && made; i++) {
+        made = gate_case_judge(gate, &gate->cases[i]);
+        gate->order[i] = i;
+        if (made) {
+            case_count(gate, &gate->cases[i]);
+        }
+    }
+    if (made) {
+        qsort_r(gate->order, (size_t)gate->case_count, sizeof *gate->order, case_order, gate->cases);
+    }
+    return made;
+}
+
+enum status_code gate_make(const struct run_figures *run, const struct gate_options *options, struct gate *gate,
+                           struct status *error)
+{
+    const struct gate_policy *policy = options->policy;
+    struct text why = {0};
+    *gate = (struct gate){.run = run, .baseline = options->baseline, .policy = policy};
+    if (gate->baseline != NULL) {
+        gate->baseline_words = options->baseline_words != NULL ? options->baseline_words : gate->baseline->source;
+        refusals_find(gate, options->allowed);
+    }
+    gate->knowns = arena_alloc(&gate->arena, (size_t)policy->known_count * sizeof *gate->knowns);
+    gate->rule_uses = arena_alloc(&gate->arena, (size_t)policy->rule_count * sizeof *gate->rule_uses);
+    if (gate->knowns == NULL || gate->rule_uses == NULL) {
+        return no_memory(gate, error);
+    }
+    knowns_begin(gate);
+    if (!cases_join(gate) || !cases_judge(gate)) {
+        return no_memory(gate, error);
+    }
+    gate->outcome = outcome_of(gate);
+    gate_why_append(&why, gate);
+    gate->why = why.failed ? NULL : arena_copy(&gate->arena, text_string(&why));
+    text_release(&why);
+    return gate->why != NULL ? STATUS_OK : no_memory(gate, error);
+}
+
+void gate_release(struct gate *gate)
+{
+    arena_release(&gate->arena);
+    *gate = (struct gate){0};
+}

@@ -1,0 +1,171 @@
+/* assay gate as its callers see it: exit codes, options, and what others do to it meanwhile. The nights are the
+ * reference records of the host and copies of them in which sed has changed a figure. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "tests/support/command_run.h"
+#include "tests/support/scratch_folder.h"
+
+#define BASE "results/reference/host-intel-r-xeon-r-processor"
+
+static char folder[] = "/tmp/assay-gate-XXXXXX";
+
+/* DIR/NAME/records.jsonl, made of BASE by a filter. */
+static void night_make(const char *name, const char *filter)
+{
+    char command[1024];
+    snprintf(command, sizeof command, "mkdir %s/%s && %s " BASE "/records.jsonl >%s/%s/records.jsonl", folder, name,
+             filter, folder, name);
+    struct command_result result = command_run((const char *const[]){"sh", "-c", command, NULL}, NULL);
+    assert_int_equal(result.exit_code, 0);
+    command_result_release(&result);
+}
+
+static int nights_make(void **state)
+{
+    (void)state;
+    if (mkdtemp(folder) == NULL) {
+        return -1;
+    }
+    night_make("worse", "sed '/\"gpt2.infer.float32.b1.s128\"/ s/: 524684800,/: 1999999999,/g'");
+    night_make("short", "sed '$d'");
+    night_make("torn", "sh -c 'head -c -40 \"$0\"'");
+    night_make("other", "sed 's/Linux 6.18/Linux 9.18/; s/\"name\": \"Intel(R) Xeon(R) Processor\"/\"name\": "
+                        "\"another CPU\"/g'");
+    return 0;
+}
+
+static int nights_remove(void **state)
+{
+    (void)state;
+    return scratch_folder_remove(folder);
+}
+
+/* In the folder of the nights, where BASE is $base and the program $assay. */
+static struct command_result shell(const char *command)
+{
+    char line[2048], here[512];
+    assert_non_null(realpath(".", here));
+    snprintf(line, sizeof line,
+             "root='%s'; assay=\"$root\"/%s; case '%s' in /*) assay='%s';; esac; base=\"$root/" BASE "\"; cd %s; %s",
+             here, program_path(), program_path(), program_path(), folder, command);
+    return command_run((const char *const[]){"sh", "-c", line, NULL}, NULL);
+}
+
+static void gate_check(const char *options, int exit_code, const char *output, const char *error)
+{
+    char command[1024];
+    snprintf(command, sizeof command, "$assay gate %s", options);
+    struct command_result result = shell(command);
+    if (result.exit_code != exit_code || strstr(text_string(&result.output), output) == NULL ||
+        strstr(text_string(&result.error), error) == NULL) {
+        fail_msg("exit code %d:\n%s%s", result.exit_code, text_string(&result.output), text_string(&result.error));
+    }
+    command_result_release(&result);
+}
+
+static void the_exit_code_is_the_verdict(void **state)
+{
+    (void)state;
+    gate_check("$base", 0, "GO: ", "");
+    gate_check("$base --baseline $base", 0, "held against the baseline, none beyond its bounds", "");
+    gate_check("worse --baseline $base", 1, "NO-GO: 1 of ", "assay: gate: exit code 1: NO-GO: ");
+    gate_check("$base --baseline worse", 0, "1 with a warning, 1 of them better", "");
+    gate_check("short --baseline $base", 3, "INCONCLUSIVE: the run was killed or still goes on", "exit code 3");
+    gate_check("torn --baseline $base", 3, "INCONCLUSIVE: ", "exit code 3");
+    gate_check("other --baseline $base", 3, "the device differs from that of the baseline", "--allow device");
+    gate_check("other --baseline $base --allow device", 0, "GO: ", "");
+}
+
+static void several_baselines_are_their_median_in_any_order(void **state)
+{
+    (void)state;
+    gate_check("worse --baseline $base --baseline worse --baseline $base", 1, "the median of 3 runs", "");
+    gate_check("worse --baseline median:worse,$base,$base", 1, "NO-GO", "");
+    gate_check("worse --baseline worse --baseline $base --baseline worse", 0, "GO", "");
+    gate_check("worse --baseline median:worse,,$base", 2, "", "names an empty folder; write median:DIR,DIR");
+    gate_check("worse --baseline absent", 2, "", "absent");
+    gate_check("absent", 2, "", "absent");
+}
+
+static void what_is_wrong_with_options_and_policies_is_said(void **state)
+{
+    (void)state;
+    gate_check("$base --allow kernel", 2, "", "gate: --allow: 'kernel' is nothing that could be allowed");
+    gate_check("$base --format csv", 2, "", "gate: --format: 'csv' is not a format of a gate; use table");
+    gate_check("$base --json --format md", 2, "", "leave --format md out");
+    gate_check("$base --rows -1", 2, "", "--rows");
+    gate_check("$base --policy absent.yaml", 2, "", "absent.yaml");
+    struct command_result result = shell("printf 'version: 1\\nrules:\\n  - {cases: a, teir: x}\\n' >p.yaml");
+    command_result_release(&result);
+    gate_check("$base --policy p.yaml", 2, "", "p.yaml:3:16: unknown key 'teir' in a rule; did you mean 'tier'?");
+    gate_check("$base --baseline $base --policy $root/ci/policy.yaml", 0, "known failure of line ", "");
+}
+
+static void pages_go_to_files_and_a_summary_is_appended(void **state)
+{
+    (void)state;
+    gate_check("worse --baseline $base --format json --output page.json", 1, "", "NO-GO");
+    gate_check("worse --baseline $base --summary summary.md --format github", 1, "::error file=", "NO-GO");
+    gate_check("worse --baseline $base --summary summary.md --format md --output -x.md", 1, "", "exit code 1: NO-GO");
+    struct command_result result = shell("grep -c '^# Gate$' summary.md; grep -c outcome page.json; ls");
+    command_says(&result.output, "2\n1\n");
+    command_result_release(&result);
+    gate_check("worse --summary absent/summary.md", 2, "", "absent/summary.md: cannot be written");
+}
+
+/* Two gates at once leave one whole page; the file is never half of one. */
+static void two_gates_at_once_leave_one_whole_page(void **state)
+{
+    (void)state;
+    struct command_result result =
+        shell("for i in 1 2 3 4; do $assay gate worse --baseline $base --json --output both.json 2>/dev/null & "
+              "$assay gate $base --baseline $base --json --output both.json 2>/dev/null & done; wait; "
+              "head -n 1 both.json; tail -n 1 both.json; grep -c '\"outcome\"' both.json; ls -A | grep -c '^.assay'");
+    assert_string_equal(text_string(&result.output), "{\n}\n1\n0\n");
+    command_result_release(&result);
+}
+
+/* The reader has gone: the verdict still is the exit code's affair, and nothing is printed twice. */
+static void a_closed_pipe_is_no_crash(void **state)
+{
+    (void)state;
+    struct command_result result =
+        shell("{ $assay gate $base --baseline $base --json; echo $? >code; } | true; cat code");
+    const int code = (int)strtol(text_string(&result.output), NULL, 10);
+    assert_true(code == 2 || code == 141 || code == 0);
+    assert_null(strstr(text_string(&result.error), "Segmentation"));
+    command_result_release(&result);
+}
+
+/* What others read may be a pipe. */
+static void records_may_come_through_a_pipe(void **state)
+{
+    (void)state;
+    struct command_result result =
+        shell("cat $base/records.jsonl | $assay gate /dev/stdin --baseline $base | tail -n 1");
+    command_says(&result.output, "GO: ");
+    command_result_release(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_exit_code_is_the_verdict),
+        cmocka_unit_test(several_baselines_are_their_median_in_any_order),
+        cmocka_unit_test(what_is_wrong_with_options_and_policies_is_said),
+        cmocka_unit_test(pages_go_to_files_and_a_summary_is_appended),
+        cmocka_unit_test(two_gates_at_once_leave_one_whole_page),
+        cmocka_unit_test(a_closed_pipe_is_no_crash),
+        cmocka_unit_test(records_may_come_through_a_pipe),
+    };
+    return cmocka_run_group_tests(tests, nights_make, nights_remove);
+}
