@@ -19,6 +19,7 @@
 #include "harness/cli/report_files.h"
 #include "harness/cli/resource_path.h"
 #include "harness/cli/run_progress.h"
+#include "harness/cli/run_verbose.h"
 #include "harness/device/device_spec.h"
 #include "harness/hardware/hardware.h"
 #include "harness/report/escape.h"
@@ -44,6 +45,8 @@ static const struct option_row options[] = {
     {"junit", OPTION_VALUE, "FILE", "write this run as JUnit XML, also if it fails or is interrupted"},
     {"records-only", OPTION_FLAG, NULL, "write no report and no plots beside the records"},
     {"quiet", OPTION_FLAG, NULL, "only warnings and errors on standard error: no progress, no missing plots"},
+    {"verbose", OPTION_FLAG, NULL,
+     "what is looked for where, each step of a case, and every verdict, on standard error"},
     STRICT_OPTION_ROW,
     {NULL, OPTION_FLAG, NULL, NULL},
 };
@@ -118,6 +121,8 @@ static enum status_code report_give(struct arena *arena, const struct report_fol
 static enum status_code options_read(const struct arguments *arguments, char device[DEVICE_SPEC_BYTES],
                                      struct run_options *run, struct status *error)
 {
+    bool is_quiet = arguments_value(arguments, "quiet") != NULL;
+    bool is_verbose = arguments_value(arguments, "verbose") != NULL;
     const char *lock_folder = secure_getenv("ASSAY_LOCK_DIR");
     run->device = arguments_value(arguments, "device");
     run->runner = &case_runner_measure;
@@ -133,7 +138,10 @@ static enum status_code options_read(const struct arguments *arguments, char dev
                                                                         : RUN_PROOF_NONE;
     run->resume = arguments_value(arguments, "resume") != NULL;
     run->lock_folder = lock_folder != NULL && lock_folder[0] != '\0' ? lock_folder : NULL;
-    run->progress = run_progress_terminal(arguments_value(arguments, "quiet") != NULL);
+    if (is_quiet && is_verbose) {
+        return status_set(error, STATUS_INVALID, "run: --quiet and --verbose contradict each other; leave one out");
+    }
+    run->progress = is_verbose ? run_progress_verbose() : run_progress_terminal(is_quiet);
     enum status_code code = number_option_read(arguments, "jobs", 1, RUN_JOBS_MAXIMUM, &run->jobs, error);
     if (code == STATUS_OK) {
         code =
@@ -260,6 +268,9 @@ static enum status_code suite_run(const struct arguments *arguments, struct aren
         output_warning("assay: run: no case that is chosen failed in %s; nothing was measured", run->folder);
     } else if (code == STATUS_OK) {
         run->hardware = hardware_note();
+        if (arguments_value(arguments, "verbose") != NULL) {
+            run_surroundings_tell(run);
+        }
         code = run_suite(run, &result, error);
         json_release(run->hardware);
         run_progress_end();

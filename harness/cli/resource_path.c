@@ -54,27 +54,57 @@ static bool executable_folder_read(char path[PATH_MAX])
     return last_name_cut(path) != NULL;
 }
 
-const char *resource_path(struct arena *arena, const char *name)
+enum { CANDIDATES_MAXIMUM = 3 };
+
+/* Where NAME is looked for, in order; returns how many. */
+static int candidates_list(struct arena *arena, const char *name, const char *candidates[CANDIDATES_MAXIMUM])
 {
     const char *chosen = secure_getenv("ASSAY_DATA_DIR");
-    const char *installed = arena_format(arena, "%s/%s", ASSAY_DATADIR, name);
-    const char *beside = NULL, *built = NULL;
     char folder[PATH_MAX];
+    int count = 0;
     if (chosen != NULL && *chosen != '\0') {
-        return arena_format(arena, "%s/%s", chosen, name);
+        candidates[count++] = arena_format(arena, "%s/%s", chosen, name);
+        return count;
     }
     if (executable_folder_read(folder)) {
-        beside = arena_format(arena, "%s/../share/assay/%s", folder, name);
+        const char *beside = arena_format(arena, "%s/../share/assay/%s", folder, name);
         const char *repository = repository_of(folder);
-        built = repository != NULL ? repository_path(arena, repository, name) : NULL;
+        if (repository != NULL) {
+            candidates[count++] = repository_path(arena, repository, name);
+        }
+        candidates[count++] = beside;
     }
-    const char *const candidates[] = {built, beside, installed};
-    for (size_t i = 0; i < sizeof candidates / sizeof candidates[0]; i++) {
+    candidates[count++] = arena_format(arena, "%s/%s", ASSAY_DATADIR, name);
+    return count;
+}
+
+const char *resource_path(struct arena *arena, const char *name)
+{
+    const char *candidates[CANDIDATES_MAXIMUM];
+    int count = candidates_list(arena, name, candidates);
+    for (int i = 0; i < count; i++) {
         if (candidates[i] != NULL && access(candidates[i], R_OK) == 0) {
             return candidates[i];
         }
     }
-    return built != NULL ? built : installed;
+    bool is_beside = count == CANDIDATES_MAXIMUM - 1; /* of a program that was moved: where it was to be installed */
+    return candidates[is_beside ? count - 1 : 0];
+}
+
+void resource_places_append(const char *name, struct text *text)
+{
+    struct arena arena = {0};
+    const char *candidates[CANDIDATES_MAXIMUM];
+    int count = candidates_list(&arena, name, candidates);
+    for (int i = 0; i < count; i++) {
+        bool found = candidates[i] != NULL && access(candidates[i], R_OK) == 0;
+        text_format(text, "%s%s%s", i > 0 ? ", " : "", candidates[i] != NULL ? candidates[i] : "?",
+                    found ? "" : " (not there)");
+        if (found) {
+            break;
+        }
+    }
+    arena_release(&arena);
 }
 
 const char *suite_path(struct arena *arena, const char *name)

@@ -15,6 +15,7 @@ struct child {
     pid_t pid;
     int pipe;           /* what the child sends; -1 once it is closed */
     struct text output; /* what it has sent */
+    size_t told_bytes;  /* of that, what child_tell has told of */
     bool too_long;      /* it has sent more than CHILD_OUTPUT_BYTES_MAXIMUM, and was ended for it */
     bool timed_out;     /* it was ended because its time was over */
     bool ended;

@@ -8,6 +8,7 @@
 
 #include "harness/base/clock.h"
 #include "harness/run/case_line.h"
+#include "harness/run/child_tell.h"
 #include "harness/run/constants_check.h"
 #include "harness/run/device_claim.h"
 #include "harness/run/device_specs.h"
@@ -200,6 +201,7 @@ static enum status_code workers_tend(struct run *run, int *busy)
             continue;
         }
         child_tend(&worker->child);
+        child_tell(&worker->child, worker->job.case_, &run->options->progress);
         if (!worker->child.ended) {
             (*busy)++;
             continue;

@@ -86,12 +86,14 @@ enum status_code case_send(int file, const struct json *object, struct status *e
 extern const struct case_runner case_runner_measure;
 
 /* Told as things happen; each may be NULL. done counts ended attempts of total. tried: of a case that looks for its
- * batch, before each try. warned: one line, before the first case. */
+ * batch, before each try. told: what the child of an attempt has just sent, with the members of a case line
+ * (docs/FORMAT.md), so many seconds after it was started. warned: one line, before the first case. */
 struct run_progress {
     void *context;
     void (*warned)(void *context, const char *text);
     void (*started)(void *context, const struct suite_case *case_, int attempt, int done, int total);
     void (*tried)(void *context, const struct suite_case *case_, int64_t batch, int done, int total);
+    void (*told)(void *context, const struct suite_case *case_, const struct json *object, double seconds);
     void (*ended)(void *context, const struct json *case_line, int done, int total);
 };
 
