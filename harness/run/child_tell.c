@@ -1,4 +1,4 @@
-/* Child tell: the lines of the pipe, one object each. Keeps nothing: the record is made of the same lines at the end. */
+/* Child tell: the lines of the pipe, one object each. Keeps nothing: the record is made of the same lines later. */
 #include "harness/run/child_tell.h"
 
 #include <string.h>
