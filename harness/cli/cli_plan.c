@@ -14,6 +14,7 @@
 #include "harness/cli/question_case.h"
 #include "harness/cli/question_progress.h"
 #include "harness/cli/resource_path.h"
+#include "harness/cli/shard_option.h"
 #include "harness/run/prediction.h"
 #include "harness/run/run.h"
 #include "harness/suite/suite.h"
@@ -24,6 +25,7 @@ enum { DOCUMENT_INDENT = 2 };
 
 static const struct option_row options[] = {
     CHOICE_OPTION_ROWS,
+    SHARD_OPTION_ROW,
     {"for", OPTION_VALUE, "TARGET", "class of devices that is predicted (default: the suite's, else sm_90)"},
     {"on", OPTION_VALUE, "GPU", "as on this GPU: its class and memory, less what context and libraries take"},
     {"memory", OPTION_VALUE, "SIZE", "what segments may take together (default: the suite's, else no bound)"},
@@ -44,6 +46,7 @@ struct plan {
     int64_t memory_bytes;      /* --on, --memory: what segments may take; 0: the suite decides */
     int64_t whole_bytes; /* that with a published overhead, which differs if a case loads modules eagerly; 0: no */
     bool with_estimates, as_json;
+    struct shard_wish part;             /* --shard; count 0: the whole */
     const struct suite_case **selected; /* by --filter and --not */
     int selected_count;
     int unknown_count; /* of these, without a prediction by some estimator */
@@ -275,6 +278,10 @@ static void heading(struct plan *plan)
     if (plan->memory_bytes > 0) {
         text_format(&plan->text, " with %s for segments", size_format(plan->memory_bytes, size));
     }
+    if (plan->part.count > 0) {
+        text_format(&plan->text, "; shard %d of %d has %d of them", plan->part.index, plan->part.count,
+                    plan->selected_count);
+    }
     text_append(&plan->text, "\n");
 }
 
@@ -299,12 +306,34 @@ static enum status_code cases_make(struct plan *plan, struct status *error)
     return code == STATUS_OK ? text_status(&plan->text, "the plan", error) : code;
 }
 
+/* The part that --shard names, divided as a run on a GPU divides it; with --for host as one on the host. */
+static enum status_code shard_choose(const struct arguments *arguments, struct plan *plan,
+                                     struct case_choice *choice, struct status *error)
+{
+    struct shard_plan shards = {0};
+    const struct shard_question question = {.suite = plan->suite,
+                                            .device = plan->target != NULL && strcmp(plan->target, "host") == 0 ? "host"
+                                                                                                                : NULL,
+                                            .options = "",
+                                            .catalogue_dir = plan->catalogue};
+    enum status_code code = shard_option_read(arguments, &plan->part, error);
+    if (code == STATUS_OK) {
+        code = shard_take(&plan->part, &question, choice, &shards, error);
+    }
+    shard_plan_release(&shards);
+    return code;
+}
+
 static enum status_code cases_select(const struct arguments *arguments, struct plan *plan, struct arena *arena,
                                      struct status *error)
 {
     struct case_choice choice = {0};
     enum status_code code = choice_options_read(arguments, plan->suite, &choice, error);
+    if (code == STATUS_OK) {
+        code = shard_choose(arguments, plan, &choice, error);
+    }
     if (code != STATUS_OK) {
+        case_choice_release(&choice);
         return code;
     }
     plan->selected = arena_alloc(arena, (size_t)plan->suite->case_count * sizeof(const struct suite_case *));

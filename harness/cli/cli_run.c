@@ -20,6 +20,7 @@
 #include "harness/cli/resource_path.h"
 #include "harness/cli/run_progress.h"
 #include "harness/cli/run_verbose.h"
+#include "harness/cli/shard_option.h"
 #include "harness/device/device_spec.h"
 #include "harness/hardware/hardware.h"
 #include "harness/report/escape.h"
@@ -33,6 +34,7 @@ static const struct option_row options[] = {
     {"last-failed", OPTION_FLAG, NULL, "only cases that did not end well in the results in DIR; none: measure nothing"},
     {"resume", OPTION_FLAG, NULL, "go on with the run in DIR if it was interrupted; begin one if there is none"},
     {"max-failures", OPTION_VALUE, "N", "stop after N cases that failed or could not be measured (default: never)"},
+    SHARD_OPTION_ROW,
     {"constants", OPTION_VALUE, "DEVICE", "a device of results/reference, a file, or none (default: the device's own)"},
     {"fitting", OPTION_FLAG, NULL, "skip cases that are predicted not to fit what the device has free"},
     {"note-calibrated", OPTION_FLAG, NULL, "note what is beyond the suite's calibrated-gpu, and do not judge it"},
@@ -235,9 +237,34 @@ static enum status_code result_give(const struct arguments *arguments, struct ar
     return outcome_give(result, code, exit_code, error);
 }
 
+/* The part of the suite that --shard names, if it is given. */
+static enum status_code shard_choose(const struct arguments *arguments, struct run_options *run,
+                                     struct case_choice *choice, struct shard_plan *shards, struct status *error)
+{
+    struct shard_wish wish;
+    struct text words = shard_options_text(run, arguments_value(arguments, "constants"));
+    const struct shard_question question = {.suite = run->suite,
+                                            .device = run->device,
+                                            .options = text_string(&words),
+                                            .catalogue_dir = run->catalogue_dir};
+    enum status_code code = shard_option_read(arguments, &wish, error);
+    if (code == STATUS_OK && wish.count > 0 && arguments_value(arguments, "last-failed") != NULL) {
+        code = status_set(error, STATUS_INVALID,
+                          "run: --last-failed chooses by results that other machines do not have, and --shard needs "
+                          "one choice for all; leave out one of them");
+    }
+    if (code == STATUS_OK) {
+        code = shard_take(&wish, &question, choice, shards, error);
+    }
+    run->shards = wish.count > 0 ? shards : NULL;
+    run->shard = wish.index;
+    text_release(&words);
+    return code;
+}
+
 /* Which cases, and whether what is made of them can be written: before anything is measured. */
 static enum status_code suite_prepare(const struct arguments *arguments, struct arena *arena, struct run_options *run,
-                                      struct case_choice *choice, struct status *error)
+                                      struct case_choice *choice, struct shard_plan *shards, struct status *error)
 {
     const char *folder = arguments_value(arguments, "out"), *junit = arguments_value(arguments, "junit");
     run->folder = folder != NULL ? folder : arena_format(arena, "results/%s", run->suite->name);
@@ -246,6 +273,9 @@ static enum status_code suite_prepare(const struct arguments *arguments, struct 
     }
     enum status_code code = choice_options_read(arguments, run->suite, choice, error);
     run->choice = choice;
+    if (code == STATUS_OK) {
+        code = shard_choose(arguments, run, choice, shards, error);
+    }
     if (code == STATUS_OK && arguments_value(arguments, "last-failed") != NULL) {
         code = last_failed_choose(run->folder, run->suite, choice, error);
     }
@@ -263,7 +293,8 @@ static enum status_code suite_run(const struct arguments *arguments, struct aren
 {
     struct run_result result = {0};
     struct case_choice choice = {0};
-    enum status_code code = suite_prepare(arguments, arena, run, &choice, error);
+    struct shard_plan shards = {0};
+    enum status_code code = suite_prepare(arguments, arena, run, &choice, &shards, error);
     if (code == STATUS_OK && choice.case_count == 0) { /* of --last-failed */
         output_warning("assay: run: no case that is chosen failed in %s; nothing was measured", run->folder);
     } else if (code == STATUS_OK) {
@@ -282,6 +313,7 @@ static enum status_code suite_run(const struct arguments *arguments, struct aren
         }
     }
     case_choice_release(&choice);
+    shard_plan_release(&shards);
     return code;
 }
 

@@ -434,11 +434,14 @@ static enum status_code run_make(struct run *run)
     if (code == STATUS_OK && run->resumption.run != NULL) {
         code = resumption_devices_check(options, &run->resumption, run->claim.devices, run->error);
     }
-    if (code == STATUS_OK && run->resumption.run != NULL) {
-        code = record_writer_cut(run->writer, run->resumption.whole_bytes, run->error);
-    }
     if (code == STATUS_OK && run->writer == NULL) {
         code = record_writer_open(options->folder, &run->writer, run->error);
+    }
+    if (code == STATUS_OK && options->shards != NULL) {
+        code = shard_plan_keep(options->shards, options->folder, run->error);
+    }
+    if (code == STATUS_OK && run->resumption.run != NULL) {
+        code = record_writer_cut(run->writer, run->resumption.whole_bytes, run->error);
     }
     return code == STATUS_OK ? run_record(run) : code;
 }

@@ -14,6 +14,7 @@
 #include "harness/record/outcome.h"
 #include "harness/record/record.h"
 #include "harness/run/case_choice.h"
+#include "harness/run/shard_plan.h"
 #include "harness/suite/suite.h"
 
 /* What is proved of the figures that a case was predicted with: does it run with exactly so many bytes (proof.h)? */
@@ -103,7 +104,9 @@ struct run_options {
     const char *device; /* over the suite's choice; NULL or "auto": the suite's, else the first GPU, else the host */
     const char *folder; /* where records.jsonl is written */
     const struct case_choice *choice; /* NULL: every case, as often as the suite says */
-    int jobs;                         /* children at a time, 1 to RUN_JOBS_MAXIMUM */
+    const struct shard_plan *shards;  /* whose part `shard` (from 1) the choice is; NULL: it is no part */
+    int shard;
+    int jobs;              /* children at a time, 1 to RUN_JOBS_MAXIMUM */
     bool can_share_device; /* whoever asks has an option for it, which is what is advised where a GPU is taken */
     bool share_device; /* GPUs may be used by other runs that share too; then figures of the whole device are unknown */
     bool fitting; /* leave out cases on one device for which it has not enough free; searches try what runs anyway */

@@ -63,6 +63,19 @@ static struct json *suite_json(const struct run_options *options, int total)
     return json_made(object, made);
 }
 
+/* Null if the run is not one part of several. */
+static struct json *shard_json(const struct run_options *options)
+{
+    if (options->shards == NULL) {
+        return json_null_new();
+    }
+    struct json *object = json_object_new();
+    bool made = json_set(object, "index", json_integer_new(options->shard)) &&
+                json_set(object, "count", json_integer_new(options->shards->shard_count)) &&
+                json_set(object, "plan_hash", json_string_new(options->shards->hash));
+    return json_made(object, made);
+}
+
 static struct json *host_json(void)
 {
     struct utsname names;
@@ -113,7 +126,7 @@ struct json *run_line_make(const struct run_options *options, const struct devic
         json_set(line, "run_id", json_string_new(id)) &&
         json_set(line, "resumption", resumption != NULL ? json_integer_new(resumption->number) : json_null_new()) &&
         json_set(line, "started", json_string_new(time_text(started))) && json_set(line, "tool", tool_json(options)) &&
-        json_set(line, "suite", suite_json(options, total)) &&
+        json_set(line, "suite", suite_json(options, total)) && json_set(line, "shard", shard_json(options)) &&
         json_set(line, "device", json_string_new(options->device != NULL ? options->device : "auto")) &&
         json_set(line, "jobs", json_integer_new(options->jobs)) && options_set(line, options) &&
         json_set(line, "devices", json_share(claim->devices)) && json_set(line, "variables", run_variables_json()) &&
