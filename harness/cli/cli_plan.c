@@ -307,8 +307,8 @@ static enum status_code cases_make(struct plan *plan, struct status *error)
 }
 
 /* The part that --shard names, divided as a run on a GPU divides it; with --for host as one on the host. */
-static enum status_code shard_choose(const struct arguments *arguments, struct plan *plan,
-                                     struct case_choice *choice, struct status *error)
+static enum status_code shard_choose(const struct arguments *arguments, struct plan *plan, struct case_choice *choice,
+                                     struct status *error)
 {
     struct shard_plan shards = {0};
     const struct shard_question question = {.suite = plan->suite,

@@ -26,10 +26,9 @@ static bool number_of(const char *text, size_t length, int64_t *number)
     return integer_parse(digits, 0, SHARDS_MAXIMUM, number, NULL) == STATUS_OK;
 }
 
-/* False: it is not set, or no number. */
-static bool variable_read(const char *name, int64_t *number)
+/* The value of a variable. False: it is not set (NULL), or no number. */
+static bool value_read(const char *value, int64_t *number)
 {
-    const char *value = getenv(name);
     return value != NULL && number_of(value, strlen(value), number);
 }
 
@@ -38,11 +37,12 @@ static bool variable_read(const char *name, int64_t *number)
 static enum status_code slurm_read(struct said *said, struct status *error)
 {
     int64_t task = 0, count = 0, least = 0, most = 0, step = 1;
-    if (!variable_read("SLURM_ARRAY_TASK_ID", &task) || !variable_read("SLURM_ARRAY_TASK_COUNT", &count)) {
+    if (!value_read(getenv("SLURM_ARRAY_TASK_ID"), &task) || !value_read(getenv("SLURM_ARRAY_TASK_COUNT"), &count)) {
         return STATUS_OK;
     }
-    bool has_range = variable_read("SLURM_ARRAY_TASK_MIN", &least) && variable_read("SLURM_ARRAY_TASK_MAX", &most);
-    variable_read("SLURM_ARRAY_TASK_STEP", &step);
+    bool has_range =
+        value_read(getenv("SLURM_ARRAY_TASK_MIN"), &least) && value_read(getenv("SLURM_ARRAY_TASK_MAX"), &most);
+    value_read(getenv("SLURM_ARRAY_TASK_STEP"), &step);
     if (!has_range || step < 1 || task < least || task > most || (most - least) / step + 1 != count ||
         (task - least) % step != 0) {
         return status_set(error, STATUS_INVALID,
@@ -57,10 +57,10 @@ static enum status_code slurm_read(struct said *said, struct status *error)
 static enum status_code kubernetes_read(struct said *said, struct status *error)
 {
     int64_t index = 0, count = 0;
-    if (!variable_read("JOB_COMPLETION_INDEX", &index)) {
+    if (!value_read(getenv("JOB_COMPLETION_INDEX"), &index)) {
         return STATUS_OK;
     }
-    if (!variable_read("ASSAY_SHARD_COUNT", &count)) {
+    if (!value_read(getenv("ASSAY_SHARD_COUNT"), &count)) {
         return status_set(error, STATUS_INVALID,
                           "Kubernetes says that this is index %" PRId64 ", and not of how many: set ASSAY_SHARD_COUNT "
                           "to the Job's completions, or write --shard I/N",
@@ -73,7 +73,7 @@ static enum status_code kubernetes_read(struct said *said, struct status *error)
 static void gitlab_read(struct said *said)
 {
     struct said found = {.system = "GitLab"};
-    if (variable_read("CI_NODE_INDEX", &found.index) && variable_read("CI_NODE_TOTAL", &found.count)) {
+    if (value_read(getenv("CI_NODE_INDEX"), &found.index) && value_read(getenv("CI_NODE_TOTAL"), &found.count)) {
         *said = found;
     }
 }

@@ -26,6 +26,7 @@ static const struct value_word words[] = {
     {"FILE.xml", VALUE_FILE, NULL, false},
     {"FOLDER", VALUE_FOLDER, NULL, false},
     {"FORMAT", VALUE_CHOICE, "table|summary|md|csv|json|html|latex|junit", true},
+    {"I/N", VALUE_FREE, NULL, false},
     {"GLOB", VALUE_FREE, NULL, false},
     {"GPU", VALUE_GPU, NULL, false},
     {"LIBRARY=RELEASE", VALUE_FREE, NULL, false},

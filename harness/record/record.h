@@ -7,6 +7,8 @@
 #ifndef ASSAY_RECORD_RECORD_H
 #define ASSAY_RECORD_RECORD_H
 
+#include <stdbool.h>
+
 #include "harness/base/json.h"
 #include "harness/base/status.h"
 #include "harness/base/text.h"
@@ -119,6 +121,9 @@ enum status_code record_stream_next(struct record_stream *stream, struct record_
  * was when the line was read first. */
 enum status_code record_stream_again(struct record_stream *stream, const struct record_place *place,
                                      const struct json **value, struct status *error);
+
+/* Whether these are the bytes of the line that stood there, place->length of them: for who copies lines as they are. */
+bool record_place_holds(const struct record_place *place, const char *bytes);
 
 /* Lines that a killed run left unfinished, so far, and one line of text for each of them. */
 int record_stream_damaged_count(const struct record_stream *stream);

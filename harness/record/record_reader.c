@@ -229,6 +229,11 @@ static uint64_t bytes_hash(const char *bytes, size_t length)
     return hash;
 }
 
+bool record_place_holds(const struct record_place *place, const char *bytes)
+{
+    return bytes_hash(bytes, place->length) == place->hash;
+}
+
 static enum status_code line_scan(struct record_stream *stream, const struct source_line *source,
                                   const struct json **value, struct status *damage)
 {
