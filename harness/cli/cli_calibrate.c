@@ -2,13 +2,15 @@
 #include <stdio.h>
 
 #include "harness/base/file_replace.h"
+#include "harness/cli/calibrate_law.h"
 #include "harness/cli/command.h"
 #include "harness/cli/output.h"
 #include "harness/report/calibration.h"
 
 static const struct option_row options[] = {
     {"filter", OPTION_VALUE, "GLOB", "only cases whose id or one of whose tags matches"},
-    {"output", OPTION_VALUE, "FILE", "write to FILE instead of standard output"},
+    {"output", OPTION_VALUE, "FILE", "write to FILE instead of standard output; with --law the law as JSON"},
+    LAW_OPTION_ROWS,
     {NULL, OPTION_FLAG, NULL, NULL},
 };
 
@@ -30,8 +32,13 @@ static enum status_code calibrate_command(const struct arguments *arguments, enu
     (void)exit_code;
     struct constants constants;
     const char *path = arguments_value(arguments, "output");
-    enum status_code code = calibration_make(arguments->operands, arguments->operand_count,
-                                             arguments_value(arguments, "filter"), &constants, error);
+    bool is_law = false;
+    enum status_code code = calibrate_law_asked(arguments, &is_law, error);
+    if (code != STATUS_OK || is_law) {
+        return code != STATUS_OK ? code : calibrate_law(arguments, error);
+    }
+    code = calibration_make(arguments->operands, arguments->operand_count, arguments_value(arguments, "filter"),
+                            &constants, error);
     if (code != STATUS_OK) {
         return code;
     }
@@ -50,7 +57,7 @@ static enum status_code calibrate_command(const struct arguments *arguments, enu
 const struct command command_calibrate = {
     .name = "calibrate",
     .operands = "RECORDS...",
-    .summary = "what a device takes besides tensors, from records",
+    .summary = "what a device takes besides tensors, and laws of memory, from records",
     .details = "RECORDS: folders that `assay run suites/calibrate.yaml` wrote, or their records.jsonl; at most\n"
                "ten, with at most ten cases, all measured on one class of device under one driver. If they have\n"
                "other suites too, --filter calibrate takes the cases of suites/calibrate.yaml.\n"
@@ -64,7 +71,12 @@ const struct command command_calibrate = {
                "reading or of another program than assay.\n"
                "\n"
                "`assay run` looks for results/reference/DEVICE/constants.json; DEVICE is \"slug\" in the output. It\n"
-               "does not judge a case by constants that the case calibrated.\n",
+               "does not judge a case by constants that the case calibrated.\n"
+               "\n"
+               "With --law RECORDS may be of any suites, devices and number, or tables that --points has written,\n"
+               "and a law is fitted to their cases: coefficients with intervals, errors on models that were left out\n"
+               "of the fit, and where the rule of 20 % holds (docs/CALIBRATION.md). `assay estimate --calibration`\n"
+               "reads what --output wrote.\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = CALIBRATION_FILES_MAXIMUM,

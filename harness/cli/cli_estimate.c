@@ -1,5 +1,6 @@
 /* assay estimate: accelerate's table of a model, or every estimator's prediction for a case. Touches no device. */
 #include "harness/cli/answer_markdown.h"
+#include "harness/cli/calibration_option.h"
 #include "harness/cli/case_options.h"
 #include "harness/cli/command.h"
 #include "harness/cli/estimate_cases.h"
@@ -16,6 +17,7 @@ static const struct option_row options[] = {
     {"for", OPTION_VALUE, "TARGET", "class of devices whose workspaces are predicted, or a GPU (default: sm_90)"},
     {"peak", OPTION_VALUE, "STAGE", "what its peak holds: load, forward, backward, step, generate or highest"},
     QUESTION_DEVICE_ROWS,
+    CALIBRATION_OPTION_ROW,
     {"dtypes", OPTION_LIST, "DTYPE", "without --mode: float32, float16, int8, int4 (default: all)"},
     {"rule", OPTION_VALUE, "current|0.23", "without --mode: release of accelerate whose training column is printed"},
     {"transformers", OPTION_VALUE, "RELEASE", "without --mode: release whose buffers count, as 4.31 or current"},
@@ -67,7 +69,7 @@ static enum status_code table_of_model(const struct arguments *arguments, struct
 
 static enum status_code estimate_run(const struct arguments *arguments, enum exit_code *exit_code, struct status *error)
 {
-    static const char *const case_words[] = {"for", "peak", "constants", "on", "memory", "overhead"};
+    static const char *const case_words[] = {"for", "peak", "constants", "on", "memory", "overhead", "calibration"};
     (void)exit_code;
     enum answer_format format;
     enum status_code code = answer_format_read(arguments, &format, error);

@@ -7,6 +7,7 @@
 #include "harness/case/program.h"
 #include "harness/checkpoint/checkpoint.h"
 #include "harness/cli/answer_markdown.h"
+#include "harness/cli/calibration_option.h"
 #include "harness/cli/case_estimates.h"
 #include "harness/cli/case_list.h"
 #include "harness/cli/case_options.h"
@@ -50,14 +51,30 @@ static void heading(const struct question_case *question, struct text *text)
     text_release(&id);
 }
 
+/* What else is asked of a case. */
+struct case_extra {
+    const char *peak_stage;     /* --peak; NULL: not given */
+    const struct law_file *law; /* --calibration; NULL: not given */
+};
+
+/* By the law, whose weights are what replay has after loading. */
+static enum status_code law_answer(const struct question_case *question, const struct law_file *law,
+                                   const struct json *estimates, struct text *text, struct json **document,
+                                   struct status *error)
+{
+    const struct json *stages = json_get(json_get(estimates, "replay"), "stages");
+    int64_t weights_bytes = json_integer_or(json_get(json_get(stages, "load"), LEVEL_KEY(requested)), -1);
+    return calibration_answer(question, law, weights_bytes, text, document, error);
+}
+
 /* The document of one case, and lines for people. *document: the caller's to release. */
-static enum status_code case_answer(const struct question_case *question, const char *peak_stage,
+static enum status_code case_answer(const struct question_case *question, const struct case_extra *extra,
                                     struct json **document, struct text *text, struct status *error)
 {
     const struct estimate_input *input = &question->input;
     struct json *object = json_object_new();
     struct json *estimates = json_object_new();
-    struct json *peak = json_null_new();
+    struct json *peak = json_null_new(), *law = json_null_new();
     heading(question, text);
     question_bound_line(question, text);
     enum status_code code = case_estimates(input, estimates, text, error);
@@ -68,8 +85,11 @@ static enum status_code case_answer(const struct question_case *question, const 
     if (bounded) {
         bounds_lines(&bounds, text);
     }
-    if (code == STATUS_OK && peak_stage != NULL) {
-        code = case_peak(input, peak_stage, &peak, text, error);
+    if (code == STATUS_OK && extra->law != NULL) {
+        code = law_answer(question, extra->law, estimates, text, &law, error);
+    }
+    if (code == STATUS_OK && extra->peak_stage != NULL) {
+        code = case_peak(input, extra->peak_stage, &peak, text, error);
     }
     bool made = code == STATUS_OK && question_case_set(question, object) &&
                 (input->checkpoint == NULL ||
@@ -77,10 +97,12 @@ static enum status_code case_answer(const struct question_case *question, const 
                 (input->parallel == NULL || json_set(object, "parallel", parallel_json(input->parallel))) &&
                 json_set(object, "estimates", json_share(estimates)) &&
                 json_set(object, "bounds", bounds_to_json(bounded ? &bounds : NULL)) &&
-                (peak_stage == NULL || json_set(object, "peak", json_share(peak)));
+                (extra->law == NULL || json_set(object, "calibration", json_share(law))) &&
+                (extra->peak_stage == NULL || json_set(object, "peak", json_share(peak)));
     if (code == STATUS_OK && !made) {
         code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for the estimates");
     }
+    json_release(law);
     json_release(peak);
     json_release(estimates);
     if (code == STATUS_OK) {
@@ -114,7 +136,7 @@ static void case_row(const struct json *document, struct text *text)
 static enum status_code parallel_take(const struct arguments *arguments, const struct config *config,
                                       struct parallel *parallel, struct status *error)
 {
-    static const char *const whole[] = {"peak", "constants", "on", "memory"};
+    static const char *const whole[] = {"peak", "constants", "on", "memory", "calibration"};
     enum status_code code = parallel_options_read(arguments, config, parallel, error);
     for (size_t i = 0; i < sizeof whole / sizeof whole[0] && code == STATUS_OK; i++) {
         if (arguments_value(arguments, whole[i]) != NULL && parallel_divides(parallel)) {
@@ -128,9 +150,11 @@ static enum status_code parallel_take(const struct arguments *arguments, const s
 
 /* Puts a case of the list into a document; rows: for a list of several cases. */
 static enum status_code listed_answer(const struct case_list *list, int index, struct question_case *question,
-                                      struct json *documents, struct text *text, struct status *error)
+                                      const struct law_file *law, struct json *documents, struct text *text,
+                                      struct status *error)
 {
     const struct arguments one = case_list_at(list, index);
+    const struct case_extra extra = {.peak_stage = arguments_value(&one, "peak"), .law = law};
     struct text full = {0};
     struct parallel parallel = parallel_single();
     struct json *document = NULL;
@@ -142,7 +166,7 @@ static enum status_code listed_answer(const struct case_list *list, int index, s
         question_positions_note(&one, question);
         question->input.parallel = parallel_options_given(&one) ? &parallel : NULL;
         question->input.memory_bytes = question_segment_bytes(question);
-        code = case_answer(question, arguments_value(&one, "peak"), &document, &full, error);
+        code = case_answer(question, &extra, &document, &full, error);
     }
     if (code == STATUS_OK && list->axis_count > 0) {
         case_row(document, text);
@@ -191,6 +215,9 @@ enum status_code estimate_cases_print(const struct arguments *arguments, struct 
     enum answer_format format = ANSWER_TABLE;
     enum status_code code = case_list_make(arguments, &list, error);
     code = code == STATUS_OK ? answer_format_read(arguments, &format, error) : code;
+    const char *calibration = arguments_value(arguments, "calibration");
+    struct law_file law = {0};
+    code = code == STATUS_OK && calibration != NULL ? law_file_read(calibration, &law, error) : code;
     struct arguments first = code == STATUS_OK ? case_list_at(&list, 0) : *arguments;
     if (code == STATUS_OK) {
         code = question_case_open(&first, &question, error);
@@ -203,7 +230,7 @@ enum status_code estimate_cases_print(const struct arguments *arguments, struct 
         list_heading(&question, list.count, &text);
     }
     for (int i = 0; i < list.count && code == STATUS_OK; i++) {
-        code = listed_answer(&list, i, &question, documents, &text, error);
+        code = listed_answer(&list, i, &question, calibration != NULL ? &law : NULL, documents, &text, error);
     }
     if (code == STATUS_OK) {
         code = format != ANSWER_TABLE ? documents_output(documents, list.axis_count > 0, format, error)
@@ -212,6 +239,7 @@ enum status_code estimate_cases_print(const struct arguments *arguments, struct 
     if (is_open) {
         question_case_close(&question);
     }
+    law_file_release(&law);
     json_release(documents);
     text_release(&text);
     case_list_release(&list);

@@ -1,0 +1,22 @@
+/* Calibrate law: assay calibrate --law: records in, a fitted law out. Measures nothing. */
+#ifndef ASSAY_CLI_CALIBRATE_LAW_H
+#define ASSAY_CLI_CALIBRATE_LAW_H
+
+#include "harness/cli/command.h"
+
+/* The rows of its options. */
+#define LAW_OPTION_ROWS                                                                                                \
+    {"law", OPTION_VALUE, "LAW", "fit a law: inference-overhead"},                                                     \
+        {"seed", OPTION_VALUE, "N", "with --law: of the resamples (default: 1)"},                                      \
+        {"resamples", OPTION_VALUE, "N", "with --law: for the intervals, 0 to 10000 (default: 200)"},                  \
+        {"points", OPTION_VALUE, "FILE", "with --law: keep the cases and their models as a table"},                    \
+    {                                                                                                                  \
+        "plots", OPTION_VALUE, "FOLDER", "with --law: draw the residuals there"                                        \
+    }
+
+/* Whether --law was given. STATUS_INVALID if one of the others was and --law was not. */
+enum status_code calibrate_law_asked(const struct arguments *arguments, bool *is_asked, struct status *error);
+
+enum status_code calibrate_law(const struct arguments *arguments, struct status *error);
+
+#endif

@@ -1,0 +1,158 @@
+/* The option --calibration: from a case to the law's variables, and its answer in lines and in JSON. */
+#include "harness/cli/calibration_option.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "harness/base/size.h"
+#include "harness/cli/output.h"
+
+static enum status_code refuse(const struct law_file *law, const char *cause, struct status *error)
+{
+    return status_set_at(error, STATUS_INVALID, (struct file_place){law->path, 0, 0}, "%s", cause);
+}
+
+static enum status_code workload_read(const struct workload *workload, const struct law_file *law,
+                                      struct law_point *point, struct status *error)
+{
+    if (workload->mode != MODE_INFER && workload->mode != MODE_GENERATE) {
+        return refuse(law, "the law is for inference; write --mode infer or generate", error);
+    }
+    if (workload->padding || workload->beams > 1 || workload->cache_dtype != CACHE_DTYPE_AUTO) {
+        return refuse(
+            law, "the law has no term for padding, beams and quantised caches; leave them or --calibration out", error);
+    }
+    bool generates = workload->mode == MODE_GENERATE;
+    point->mode = mode_name(workload->mode);
+    point->precision = precision_name(workload->precision);
+    point->logits = generates ? "last" : logits_name(workload->logits);
+    point->cache = generates ? cache_name(workload->cache) : "none";
+    point->batch = workload->batch;
+    point->seq = workload->seq;
+    point->new_tokens = generates ? workload->new_tokens : 0;
+    return law_element_bytes(point->precision) > 0
+               ? STATUS_OK
+               : refuse(law, "the law is for float32, float16 and bfloat16; choose one of them with --precision",
+                        error);
+}
+
+static enum status_code kind_find(const struct question_case *question, const struct law_file *law,
+                                  const struct law_point *point, const struct law_kind **kind, struct status *error)
+{
+    struct text known = {0};
+    *kind = law_file_kind(law, point->kind, question->input.target);
+    if (*kind != NULL) {
+        return STATUS_OK;
+    }
+    for (int at = 0; at < law->kind_count; at++) {
+        text_format(&known, "%s%s on %s", at > 0 ? ", " : "", law->kinds[at].kind, law->kinds[at].target);
+    }
+    status_set_at(error, STATUS_INVALID, (struct file_place){law->path, 0, 0},
+                  "the law has no coefficients for %s on %s; it has them for %s (--for chooses the device)",
+                  point->kind, question->input.target, text_string(&known));
+    text_release(&known);
+    return STATUS_INVALID;
+}
+
+static void answer_lines(const struct law_answer *answer, const struct law_point *point, struct text *text)
+{
+    char size[SIZE_TEXT_BYTES];
+    const struct law_kind *kind = answer->kind;
+    double peak = answer->allocated_bytes;
+    text_format(text, "\nlaw of the calibration, %s on %s: %d cases of %d models\n", kind->kind, kind->target,
+                kind->case_count, kind->model_count);
+    question_size_line(text, "allocated_bytes_peak", (int64_t)(peak + 0.5));
+    if (!isnan(kind->median) && !isnan(kind->p99)) {
+        text_format(text, "  errors of models that were left out: median %.2f %%, p99 %.2f %%\n", 100.0 * kind->median,
+                    100.0 * kind->p99);
+    }
+    text_format(text, "  %.3f x weights; the highest moment is %s:\n", peak / answer->weights_bytes,
+                overhead_moment_name(answer->moment));
+    text_format(text, "    weights                      %12s\n", size_format(point->weights_bytes, size));
+    law_answer_terms(answer, point, text);
+    if (fabs(kind->allocator_bytes) >= 0.5) {
+        text_format(text, "    allocator                    %12s\n",
+                    size_format((int64_t)(kind->allocator_bytes + 0.5), size));
+    }
+    if (!isnan(answer->footprint_bytes)) {
+        question_size_line(text, "footprint_bytes, with the context", (int64_t)(answer->footprint_bytes + 0.5));
+    }
+}
+
+static void outside_warn(const struct law_file *law, const struct law_answer *answer)
+{
+    struct text all = {0};
+    for (const char *at = text_string(&answer->outside); *at != '\0'; at++) {
+        text_append_bytes(&all, *at == '\n' ? "; " : at, *at == '\n' ? 2 : 1);
+    }
+    if (all.length > 2) {
+        output_warning("assay: estimate: warning: %s: the case is outside of what the law was fitted to: %.*s",
+                       law->path, (int)all.length - 2, text_string(&all));
+    }
+    text_release(&all);
+}
+
+static struct json *outside_json(const struct law_answer *answer)
+{
+    struct json *array = json_array_new();
+    struct text line = {0};
+    bool made = true;
+    for (const char *at = text_string(&answer->outside); *at != '\0';) {
+        const char *end = strchr(at, '\n');
+        text_append_bytes(&line, at, (size_t)(end - at));
+        made = made && json_append(array, json_string_new(text_string(&line)));
+        text_release(&line);
+        at = end + 1;
+    }
+    return json_made(array, made);
+}
+
+static struct json *answer_json(const struct law_file *law, const struct law_answer *answer)
+{
+    struct json *object = json_object_new();
+    struct json *footprint =
+        isnan(answer->footprint_bytes) ? json_null_new() : json_integer_new((int64_t)(answer->footprint_bytes + 0.5));
+    bool made = json_set(object, "path", json_string_new(law->path)) &&
+                json_set(object, "kind", json_string_new(answer->kind->kind)) &&
+                json_set(object, "target", json_string_new(answer->kind->target)) &&
+                json_set(object, "allocated_bytes_peak", json_integer_new((int64_t)(answer->allocated_bytes + 0.5))) &&
+                json_set(object, "moment", json_string_new(overhead_moment_name(answer->moment))) &&
+                json_set(object, "median_error", json_real_new(answer->kind->median)) &&
+                json_set(object, "p99_error", json_real_new(answer->kind->p99)) &&
+                json_set(object, "outside", outside_json(answer)) &&
+                json_set(object, "footprint_bytes", json_share(footprint));
+    json_release(footprint);
+    return json_made(object, made);
+}
+
+enum status_code calibration_answer(const struct question_case *question, const struct law_file *law,
+                                    int64_t weights_bytes, struct text *text, struct json **document,
+                                    struct status *error)
+{
+    const struct workload *workload = question->input.workload;
+    const struct law_kind *kind = NULL;
+    struct law_point point = {.weights_bytes = weights_bytes,
+                              .pass_bytes = POINT_BYTES_UNKNOWN,
+                              .decode_bytes = POINT_BYTES_UNKNOWN,
+                              .allocated_bytes = POINT_BYTES_UNKNOWN,
+                              .footprint_bytes = POINT_BYTES_UNKNOWN};
+    struct law_answer answer = {0};
+    enum status_code code = workload_read(workload, law, &point, error);
+    if (code == STATUS_OK &&
+        (weights_bytes <= 0 || !law_point_model(question->input.config, attention_name(workload->attention), &point))) {
+        code = refuse(law, "the law has no terms for such a model (convolutions, experts, encoder and decoder)", error);
+    }
+    code = code == STATUS_OK ? kind_find(question, law, &point, &kind, error) : code;
+    if (code == STATUS_OK) {
+        law_answer_make(kind, &point, &answer);
+        answer_lines(&answer, &point, text);
+        outside_warn(law, &answer);
+        json_release(*document);
+        *document = answer_json(law, &answer);
+        code = *document != NULL ? STATUS_OK
+                                 : status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a law");
+    }
+    text_release(&answer.outside);
+    return code;
+}

@@ -1,0 +1,59 @@
+/* Law file: a fitted overhead law as JSON (docs/FORMAT.md, Laws), and what it says of a case.
+ *
+ * The reader takes what comes from outside: each member is checked, and what is wrong is named with its path. */
+#ifndef ASSAY_LAW_LAW_FILE_H
+#define ASSAY_LAW_LAW_FILE_H
+
+#include "harness/base/json.h"
+#include "harness/law/overhead_law.h"
+
+#define LAW_SCHEMA_NAME "assay-law"
+enum { LAW_SCHEMA_MAJOR = 1, LAW_SCHEMA_MINOR = 0, LAW_KINDS_MAXIMUM = 1000, LAW_WORDS_MAXIMUM = 16 };
+
+/* The document; NULL if memory ran out. */
+struct json *overhead_law_json(const struct overhead_law *law, const char *version);
+
+/* What of a kind is kept in a file. */
+struct law_kind {
+    const char *kind, *target, *program;
+    int model_count, case_count;
+    double coefficients[TERM_COUNT];
+    bool is_known[TERM_COUNT];
+    double allocator_bytes;
+    double context[2];                       /* NaN: not known */
+    double median, p99;                      /* errors out of sample */
+    struct law_point low, high;              /* texts NULL */
+    const char *words[4][LAW_WORDS_MAXIMUM]; /* precisions, attentions, logits, caches that it has seen; NULL ends */
+};
+
+struct law_file {
+    struct arena arena;
+    const char *path;
+    struct law_kind *kinds;
+    int kind_count;
+};
+
+/* STATUS_INVALID: "FILE: 'kinds[2].coefficients.cache' must be a number"; a law of another name or a newer major
+ * version. STATUS_IO. *file begins as all zero and is released by the caller, also after an error. */
+enum status_code law_file_read(const char *path, struct law_file *file, struct status *error);
+void law_file_release(struct law_file *file);
+
+/* A prediction of one case. */
+struct law_answer {
+    const struct law_kind *kind;
+    double allocated_bytes, footprint_bytes; /* NaN: not known */
+    double weights_bytes;
+    enum overhead_moment moment;
+    struct text outside; /* a line for each variable that is outside of what the law was fitted to; "" if none is */
+};
+
+/* The kind for a model type on a class of device; NULL: the law has none. The first of several programs. */
+const struct law_kind *law_file_kind(const struct law_file *file, const char *kind, const char *target);
+
+/* Predicts point, whose bytes but weights are not read. The caller releases answer->outside. */
+void law_answer_make(const struct law_kind *kind, const struct law_point *point, struct law_answer *answer);
+
+/* The terms that make up the answer, for people: "c 4.058 x T H e = 6.19 MiB". */
+void law_answer_terms(const struct law_answer *answer, const struct law_point *point, struct text *text);
+
+#endif

@@ -1,0 +1,191 @@
+/* Law file: writing. */
+#include <math.h>
+#include <string.h>
+
+#include "harness/law/law_file.h"
+#include "harness/law/overhead_rule.h"
+
+static struct json *interval_json(struct interval interval)
+{
+    struct json *array = json_array_new();
+    bool made = json_append(array, json_real_new(interval.low)) && json_append(array, json_real_new(interval.high));
+    return json_made(array, made);
+}
+
+static struct json *summary_json(const struct error_summary *summary)
+{
+    struct json *object = json_object_new();
+    bool made = json_set(object, "cases", json_integer_new(summary->count)) &&
+                json_set(object, "median", json_real_new(summary->count > 0 ? summary->median : NAN)) &&
+                json_set(object, "p90", json_real_new(summary->count > 0 ? summary->p90 : NAN)) &&
+                json_set(object, "p99", json_real_new(summary->count > 0 ? summary->p99 : NAN)) &&
+                json_set(object, "worst", json_real_new(summary->count > 0 ? summary->worst : NAN)) &&
+                json_set(object, "bias", json_real_new(summary->count > 0 ? summary->bias : NAN)) &&
+                json_set(object, "under", json_real_new(summary->count > 0 ? summary->under : NAN));
+    return json_made(object, made);
+}
+
+/* ---- forms ---- */
+
+static struct json *simple_json(const struct overhead_simple *simple, enum overhead_form form)
+{
+    static const char *const keys[] = {"constant_mib", "weights", "tokens_hidden_bytes"};
+    struct json *object = json_object_new();
+    int count = form == FORM_AFFINE ? AFFINE_COUNT : 1;
+    bool made = true;
+    for (int at = 0; at < count; at++) {
+        struct json *one = json_object_new();
+        made = made && json_set(one, "value", json_real_new(simple->coefficients[at])) &&
+               json_set(one, "interval", interval_json(simple->spread[at])) &&
+               json_set(object, count == 1 ? "weights" : keys[at], one);
+    }
+    return json_made(object, made);
+}
+
+static struct json *forms_json(const struct overhead_law *law)
+{
+    struct json *levels = json_object_new();
+    bool made = true;
+    for (int level = 0; level < OVERHEAD_LEVEL_COUNT; level++) {
+        struct json *forms = json_object_new();
+        for (int form = 0; form < FORM_COUNT; form++) {
+            struct json *one = json_object_new();
+            made = made && json_set(one, "form", json_string_new(overhead_form_words((enum overhead_form)form))) &&
+                   json_set(one, "errors", summary_json(&law->summary[level][form])) &&
+                   (form > FORM_AFFINE ||
+                    json_set(one, "coefficients", simple_json(&law->simple[level][form], (enum overhead_form)form))) &&
+                   json_set(forms, overhead_form_key((enum overhead_form)form), one);
+        }
+        made = made && json_set(levels, overhead_level_name((enum overhead_level)level), forms);
+    }
+    return json_made(levels, made);
+}
+
+/* ---- kinds ---- */
+
+static struct json *coefficients_json(const struct overhead_group *kind)
+{
+    struct json *object = json_object_new();
+    bool made = true;
+    for (int term = 0; term < TERM_COUNT; term++) {
+        if (!kind->fit.is_seen[term]) {
+            continue;
+        }
+        struct json *one = json_object_new();
+        made = made && json_set(one, "value", json_real_new(kind->fit.coefficients[term])) &&
+               json_set(one, "interval", interval_json(kind->spread[term])) &&
+               json_set(one, "times", json_string_new(overhead_term_unit((enum overhead_term)term))) &&
+               json_set(one, "dependent", json_boolean_new(kind->fit.is_dependent[term])) &&
+               json_set(object, overhead_term_key((enum overhead_term)term), one);
+    }
+    return json_made(object, made);
+}
+
+static struct json *range_json(const struct overhead_group *kind)
+{
+    struct json *object = json_object_new();
+    bool made = true;
+#define RANGE_SET(member, heading)                                                                                     \
+    {                                                                                                                  \
+        struct json *pair = json_array_new();                                                                          \
+        made = made && json_append(pair, json_integer_new(kind->low.member)) &&                                        \
+               json_append(pair, json_integer_new(kind->high.member)) && json_set(object, heading, pair);              \
+    }
+    LAW_POINT_NUMBERS(RANGE_SET)
+#undef RANGE_SET
+    static const char *const measured[] = {"pass", "decode", "allocated", "footprint"};
+    for (size_t at = 0; made && at < sizeof measured / sizeof measured[0]; at++) {
+        json_remove(object, measured[at]);
+    }
+    return json_made(object, made);
+}
+
+/* The words of a text member that the kind has seen, in the order of the points. */
+static struct json *words_json(const struct overhead_law *law, const struct overhead_group *kind, size_t offset)
+{
+    struct json *array = json_array_new();
+    const char *seen[LAW_WORDS_MAXIMUM] = {NULL};
+    int count = 0;
+    bool made = true;
+    for (int i = 0; i < kind->point_count; i++) {
+        const char *word = *(const char *const *)((const char *)&law->points->all[kind->points[i]] + offset);
+        bool is_new = count < LAW_WORDS_MAXIMUM - 1;
+        for (int at = 0; at < count; at++) {
+            is_new = is_new && strcmp(seen[at], word) != 0;
+        }
+        if (is_new) {
+            seen[count++] = word;
+            made = made && json_append(array, json_string_new(word));
+        }
+    }
+    return json_made(array, made);
+}
+
+static struct json *kind_json(const struct overhead_law *law, const struct overhead_group *kind)
+{
+    struct json *object = json_object_new();
+    struct json *context = json_object_new();
+    bool made = json_set(context, "constant_bytes", json_real_new(kind->context[0])) &&
+                json_set(context, "times_peak", json_real_new(kind->context[1]));
+    made = made && json_set(object, "kind", json_string_new(kind->kind)) &&
+           json_set(object, "target", json_string_new(kind->target)) &&
+           json_set(object, "program", json_string_new(kind->program)) &&
+           json_set(object, "models", json_integer_new(kind->model_count)) &&
+           json_set(object, "cases", json_integer_new(kind->point_count)) &&
+           json_set(object, "errors", summary_json(&kind->errors[OVERHEAD_ALLOCATED])) &&
+           json_set(object, "errors_footprint", summary_json(&kind->errors[OVERHEAD_FOOTPRINT])) &&
+           json_set(object, "coefficients", coefficients_json(kind)) &&
+           json_set(object, "allocator_bytes", json_real_new(kind->allocator_bytes)) &&
+           json_set(object, "context", json_share(context)) && json_set(object, "range", range_json(kind)) &&
+           json_set(object, "precisions", words_json(law, kind, offsetof(struct law_point, precision))) &&
+           json_set(object, "attentions", words_json(law, kind, offsetof(struct law_point, attention))) &&
+           json_set(object, "logits", words_json(law, kind, offsetof(struct law_point, logits))) &&
+           json_set(object, "caches", words_json(law, kind, offsetof(struct law_point, cache)));
+    json_release(context);
+    return json_made(object, made);
+}
+
+static struct json *rule_json(const struct overhead_law *law)
+{
+    struct overhead_verdict verdict;
+    overhead_verdict_make(law, &verdict);
+    struct json *object = json_object_new();
+    bool made = json_set(object, "factor", json_real_new(1.2));
+    for (int level = 0; level < OVERHEAD_LEVEL_COUNT; level++) {
+        const struct rule_count *count = &verdict.all[level];
+        struct json *one = json_object_new();
+        made = made && json_set(one, "cases", json_integer_new(count->count)) &&
+               json_set(one, "too_little", json_integer_new(count->too_little)) &&
+               json_set(one, "wasteful", json_integer_new(count->wasteful)) &&
+               json_set(object, overhead_level_name((enum overhead_level)level), one);
+    }
+    return json_made(object, made);
+}
+
+struct json *overhead_law_json(const struct overhead_law *law, const char *version)
+{
+    struct json *document = json_object_new(), *schema = json_object_new(), *kinds = json_array_new();
+    struct text left_out = {0};
+    law_points_append(&left_out, law->points);
+    bool made = json_set(schema, "name", json_string_new(LAW_SCHEMA_NAME)) &&
+                json_set(schema, "major", json_integer_new(LAW_SCHEMA_MAJOR)) &&
+                json_set(schema, "minor", json_integer_new(LAW_SCHEMA_MINOR));
+    for (int at = 0; at < law->kind_count && made; at++) {
+        made = !law->kinds[at].counts || json_append(kinds, kind_json(law, &law->kinds[at]));
+    }
+    made = made && !left_out.failed && json_set(document, "type", json_string_new("law")) &&
+           json_set(document, "schema", json_share(schema)) &&
+           json_set(document, "law", json_string_new("inference-overhead")) &&
+           json_set(document, "version", json_string_new(version)) &&
+           json_set(document, "seed", json_integer_new((int64_t)law->seed)) &&
+           json_set(document, "resamples", json_integer_new(law->resample_count)) &&
+           json_set(document, "points", json_string_new(text_string(&left_out))) &&
+           json_set(document, "cases", json_integer_new(law->counted_point_count)) &&
+           json_set(document, "models", json_integer_new(law->counted_model_count)) &&
+           json_set(document, "forms", forms_json(law)) && json_set(document, "rule", rule_json(law)) &&
+           json_set(document, "kinds", json_share(kinds));
+    text_release(&left_out);
+    json_release(schema);
+    json_release(kinds);
+    return json_made(document, made);
+}

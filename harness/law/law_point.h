@@ -1,0 +1,63 @@
+/* Law point: one measured case of inference, with the numbers of its model: what a law of memory is fitted to.
+ *
+ * From records, whose models are looked up by their names (harness/law/law_points.h), or from a table of points, which
+ * has the numbers too (points_table.h): then nothing else is needed. */
+#ifndef ASSAY_LAW_LAW_POINT_H
+#define ASSAY_LAW_LAW_POINT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness/case/workload.h"
+#include "models/config/config.h"
+
+enum { POINT_BYTES_UNKNOWN = -1 };
+
+/* X(member, heading in a table of points): texts. */
+#define LAW_POINT_TEXTS(X)                                                                                             \
+    X(model, "model")         /* as the case names it */                                                               \
+    X(kind, "kind")           /* its type: "llama", "falcon/grouped" */                                                \
+    X(target, "target")       /* class of the device, as a tape has it: "host", "sm_90" */                             \
+    X(program, "program")     /* that was measured: "assay", "PyTorch 2.1" */                                          \
+    X(mode, "mode")           /* "infer", "generate" */                                                                \
+    X(precision, "precision") /* "float32", "float16", "bfloat16" */                                                   \
+    X(attention, "attention") /* "sdpa", "eager": what the class does, whatever was asked */                           \
+    X(logits, "logits")       /* "all", "last" */                                                                      \
+    X(cache, "cache")         /* "none", "dynamic", "static" */
+
+/* X(member, heading): counts and bytes. */
+#define LAW_POINT_NUMBERS(X)                                                                                           \
+    X(batch, "batch")                                                                                                  \
+    X(seq, "seq") /* tokens of the prompt; of an image its patches and the class */                                    \
+    X(new_tokens, "new_tokens")                                                                                        \
+    X(hidden, "hidden")                                                                                                \
+    X(width, "width")         /* of all query heads together */                                                        \
+    X(cached_width, "cached") /* of the heads of keys as a cache keeps them */                                         \
+    X(heads, "heads")                                                                                                  \
+    X(layers, "layers")                                                                                                \
+    X(ffn, "ffn")                                                                                                      \
+    X(vocab, "vocab")           /* 0: it has no logits over tokens */                                                  \
+    X(image_values, "image")    /* numbers of one image; 0: text */                                                    \
+    X(weights_bytes, "weights") /* parameters and buffers after loading */                                             \
+    X(pass_bytes, "pass")       /* requested: highest of the pass, or of the prompt's */                               \
+    X(decode_bytes, "decode")   /* requested: highest while tokens were generated */                                   \
+    X(allocated_bytes, "allocated")                                                                                    \
+    X(footprint_bytes, "footprint") /* of the device, or of the process, context and all; less what others held */
+
+struct law_point {
+#define LAW_POINT_TEXT(member, heading) const char *member;
+    LAW_POINT_TEXTS(LAW_POINT_TEXT)
+#undef LAW_POINT_TEXT
+#define LAW_POINT_NUMBER(member, heading) int64_t member; /* of bytes: POINT_BYTES_UNKNOWN */
+    LAW_POINT_NUMBERS(LAW_POINT_NUMBER)
+#undef LAW_POINT_NUMBER
+};
+
+/* Bytes of a number that is computed with; 0: the precision is not of this law (quantised, autocast). */
+int law_element_bytes(const char *precision);
+
+/* The numbers of a model, its kind and its attention (asked for: "sdpa" or "eager"). False if its kind is of no law:
+ * no attention, experts, an encoder with a decoder, latent attention. Texts are static or config's. */
+bool law_point_model(const struct config *config, const char *attention, struct law_point *point);
+
+#endif

@@ -1,0 +1,92 @@
+/* Law points: the cases of inference that laws are fitted to, out of records and tables of points, and how many were
+ * left out for which reason.
+ *
+ * A case counts if it ran inference (mode infer or generate) to its end (ok or fail), undisturbed, on one device that
+ * computes, in float32, float16 or bfloat16, without padding, beams and quantised caches, and if its model is found and
+ * of a kind that a law has terms for. The same case on the same device counts once, as it was read last. */
+#ifndef ASSAY_LAW_LAW_POINTS_H
+#define ASSAY_LAW_LAW_POINTS_H
+
+#include "harness/base/arena.h"
+#include "harness/base/json.h"
+#include "harness/base/name_table.h"
+#include "harness/base/status.h"
+#include "harness/base/text.h"
+#include "harness/law/law_point.h"
+
+/* X(NAME, words behind a count). */
+#define POINT_REASON_TABLE(X)                                                                                          \
+    X(COUNTED, "count")                                                                                                \
+    X(OTHER_MODE, "load or train")                                                                                     \
+    X(NOT_MEASURED, "not measured to the end, or without a peak")                                                      \
+    X(DISTURBED, "disturbed")                                                                                          \
+    X(PREDICTED, "predicted, not measured (meta)")                                                                     \
+    X(PLACED, "on several devices, or a search")                                                                       \
+    X(OTHER_NUMBERS, "quantised or under autocast")                                                                    \
+    X(OTHER_WAYS, "with padding, beams or a quantised cache")                                                          \
+    X(OTHER_KIND, "of models that no term is for (convolutions, experts, encoder and decoder)")                        \
+    X(NOT_FOUND, "of models that were not found")                                                                      \
+    X(AGAIN, "the same as another case")
+
+enum point_reason {
+#define POINT_REASON_ENUM(name, words) POINT_##name,
+    POINT_REASON_TABLE(POINT_REASON_ENUM)
+#undef POINT_REASON_ENUM
+        POINT_REASON_COUNT
+};
+
+struct law_points {
+    struct law_point *all; /* in the order in which they were read */
+    int count;
+    int64_t reasons[POINT_REASON_COUNT]; /* cases by what became of them */
+    /* inside */
+    struct arena arena;
+    struct name_table words, keys;
+    size_t room;
+    int *place_of_key; /* in all, by number of keys */
+    size_t key_room;
+    struct law_model *models; /* by number of words: looked up once */
+    size_t model_room;
+};
+
+/* Where models are looked for that records name. */
+struct point_places {
+    const char *catalogue_dir; /* models/catalogue */
+    /* The file or folder that a path stands for which the current folder does not have; NULL: none. May be NULL. */
+    const char *(*resource)(struct arena *arena, const char *path);
+};
+
+/* Adds the cases of a file of records, or of a folder of them, or of a table of points (which its first line says).
+ * filter: a shell pattern of ids or tags; NULL: all; a table has no tags, its id is the model. STATUS_INVALID with
+ * "FILE:LINE: ..." for a table that is wrong; the errors of record_stream_next. *points begins as all zero, and is
+ * released by the caller, also after an error. */
+enum status_code law_points_read(const char *path, const char *filter, const struct point_places *places,
+                                 struct law_points *points, struct status *error);
+
+void law_points_release(struct law_points *points);
+
+/* "2562 of 3100 cases count; left out: 12 load or train, 3 disturbed". */
+void law_points_append(struct text *text, const struct law_points *points);
+
+/* The table: a line of names, then a line for each point; fields are parted by tabs, unknown bytes are "-". */
+enum status_code points_table_write(const struct law_points *points, struct text *text, struct status *error);
+
+/* ---- inside harness/law ---- */
+
+/* Adds a point whose texts may go away. STATUS_OUT_OF_MEMORY. */
+enum status_code law_points_add(struct law_points *points, const struct law_point *point, struct status *error);
+
+/* The numbers of a model by its name, looked for once. False: reason is what becomes of the case. */
+bool law_points_model(struct law_points *points, const struct point_places *places, const char *model,
+                      const char *attention, struct law_point *point, enum point_reason *reason);
+
+struct line_source;
+
+/* Whether bytes begin a table of points. */
+bool points_table_begins(const char *bytes, size_t length);
+
+/* Reads the lines of a table. */
+enum status_code points_table_read(struct line_source *lines, const char *path, const char *filter,
+                                   const struct point_places *places, struct law_points *points, struct status *error);
+
+#endif

@@ -1,0 +1,37 @@
+/* Overhead fit: the coefficients of the structural law for cases of one kind.
+ *
+ * A maximum of sums is fitted by turns: every row is given to the moment that is the highest by the coefficients so far,
+ * then one least-squares fit of relative errors is made, until no row changes its moment (Magnani and Boyd, Convex
+ * piecewise-linear fitting, 2009). That ends in a place that depends on where it began, so that it begins at each of a
+ * fixed list of coefficients, and the fit with the smallest error is taken. The same points give the same fit. */
+#ifndef ASSAY_LAW_OVERHEAD_FIT_H
+#define ASSAY_LAW_OVERHEAD_FIT_H
+
+#include "harness/law/least_squares.h"
+#include "harness/law/overhead_terms.h"
+
+struct fit_row {
+    struct overhead_row row;
+    double beside_bytes; /* measured peak less the weights: what the terms add up to */
+    double peak_bytes;   /* measured, of its part: errors are relative to it */
+    int model;           /* number of its model */
+};
+
+struct overhead_fit {
+    double coefficients[TERM_COUNT];
+    bool is_seen[TERM_COUNT];                /* some row of a moment that has it was the highest */
+    bool is_dependent[TERM_COUNT];           /* it cannot be told apart from other terms: relation */
+    double relation[TERM_COUNT][TERM_COUNT]; /* of a dependent term: what of the others it is */
+    int moment_rows[MOMENT_COUNT];           /* rows by their highest moment */
+    double relative_square;                  /* sum of squares of relative errors */
+    int round_count;
+    bool settled; /* no row changed its moment in the last round */
+};
+
+/* weights: how often each model counts, by number; NULL: each once. start: coefficients to begin at; NULL: the list.
+ * with_relations: also is_dependent and relation. STATUS_INVALID: no row counts. */
+enum status_code overhead_fit_make(const struct least_squares_solver *solver, const struct fit_row *rows, int count,
+                                   const double *weights, const double *start, bool with_relations,
+                                   struct overhead_fit *fit, struct status *error);
+
+#endif

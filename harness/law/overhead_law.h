@@ -1,0 +1,121 @@
+/* Overhead law: what inference takes beside the weights, in several forms of growing detail, each judged on models that
+ * it was not fitted to.
+ *
+ * Levels: allocated bytes (without the context) and the footprint (with it: device or process). Forms are compared over the
+ * same points. Errors are (predicted - measured) / measured, each of a model whose cases were all left out of the fit. */
+#ifndef ASSAY_LAW_OVERHEAD_LAW_H
+#define ASSAY_LAW_OVERHEAD_LAW_H
+
+#include "harness/law/law_points.h"
+#include "harness/law/overhead_fit.h"
+
+/* X(NAME, key, words). */
+#define OVERHEAD_FORM_TABLE(X)                                                                                         \
+    X(RULE, "rule", "1.2 x weights")                                                                                   \
+    X(CONSTANT, "constant", "c x weights, fitted")                                                                     \
+    X(AFFINE, "affine", "a + b x weights + c x tokens x hidden x bytes, fitted")                                       \
+    X(AFFINE_KIND, "affine-kind", "the same, fitted for each kind of model")                                           \
+    X(STRUCTURAL, "structural", "weights + the highest of the tape's moments")
+
+enum overhead_form {
+#define OVERHEAD_FORM_ENUM(name, key, words) FORM_##name,
+    OVERHEAD_FORM_TABLE(OVERHEAD_FORM_ENUM)
+#undef OVERHEAD_FORM_ENUM
+        FORM_COUNT
+};
+
+const char *overhead_form_key(enum overhead_form form);
+const char *overhead_form_words(enum overhead_form form);
+
+enum overhead_level { OVERHEAD_ALLOCATED, OVERHEAD_FOOTPRINT, OVERHEAD_LEVEL_COUNT };
+
+const char *overhead_level_name(enum overhead_level level); /* "allocated", "footprint" */
+
+enum { AFFINE_COUNT = 3, MODELS_MINIMUM = 3, RESAMPLES_MAXIMUM = 10000 };
+
+/* Two ends of 95 of 100 resamples, by model. Equal to the coefficient if there were none. */
+struct interval {
+    double low, high;
+};
+
+struct error_summary {
+    int count;
+    double bias;                    /* median of signed errors */
+    double median, p90, p99, worst; /* of |error| */
+    double under;                   /* share that was predicted too small */
+};
+
+/* Cases of one type of model, on one class of device, measured by one program: what has coefficients of its own. */
+struct overhead_group {
+    const char *kind, *target, *program;
+    int *points; /* places in the points */
+    int point_count;
+    int *models; /* numbers of its models */
+    int model_count;
+    bool counts; /* it has MODELS_MINIMUM models */
+    struct overhead_fit fit;
+    struct interval spread[TERM_COUNT];
+    double allocator_bytes; /* median of allocated minus requested bytes */
+    double context[2];      /* footprint = context[0] + context[1] x allocated, of its device and program */
+    struct error_summary errors[OVERHEAD_LEVEL_COUNT]; /* of the structural form */
+    struct law_point low, high;                        /* of each number the least and the most; texts NULL */
+};
+
+struct overhead_simple {
+    double coefficients[AFFINE_COUNT]; /* of FORM_RULE and FORM_CONSTANT one: times the weights */
+    struct interval spread[AFFINE_COUNT];
+};
+
+struct overhead_law {
+    struct arena arena;
+    const struct law_points *points;
+    uint64_t seed;
+    int resample_count;
+    int model_count; /* of all points */
+    int *model_of_point;
+    struct overhead_group *kinds; /* by name */
+    int kind_count, counted_kind_count, counted_point_count, counted_model_count;
+    int *kind_of_point;
+    struct overhead_simple simple[OVERHEAD_LEVEL_COUNT][FORM_COUNT]; /* of RULE, CONSTANT and AFFINE */
+    double *errors[OVERHEAD_LEVEL_COUNT][FORM_COUNT]; /* by point; NaN: not known, or its kind does not count */
+    struct error_summary summary[OVERHEAD_LEVEL_COUNT][FORM_COUNT];
+};
+
+struct overhead_law_request {
+    uint64_t seed;
+    int resample_count; /* 0: no intervals */
+};
+
+/* Fits all forms. points must outlive *law. STATUS_INVALID: no kind has three models, with what there is.
+ * STATUS_UNAVAILABLE: no LAPACK. The caller releases *law. */
+enum status_code overhead_law_make(const struct law_points *points, const struct overhead_law_request *request,
+                                   struct overhead_law **law, struct status *error);
+void overhead_law_release(struct overhead_law *law); /* NULL is accepted */
+
+/* The structural prediction of allocated bytes by the coefficients of a kind. */
+double overhead_predict(const struct law_point *point, const double coefficients[TERM_COUNT], double allocator_bytes,
+                        enum overhead_moment *moment);
+
+/* The measured bytes of a level; POINT_BYTES_UNKNOWN. */
+int64_t overhead_measured(const struct law_point *point, enum overhead_level level);
+
+/* ---- inside harness/law ---- */
+
+struct error_summary error_summary_make(const double *errors, int count, double *room);
+
+/* The simple forms of a level, their errors and their intervals. */
+enum status_code overhead_simple_make(struct overhead_law *law, const struct least_squares_solver *solver,
+                                      enum overhead_level level, struct status *error);
+
+/* The structural form: kinds, their fits, errors and intervals. */
+enum status_code overhead_structural_make(struct overhead_law *law, const struct least_squares_solver *solver,
+                                          struct status *error);
+
+/* Numbers that follow from a seed alone (splitmix64): weights[i] is how often model i was drawn among count draws of
+ * count models. */
+void models_draw(uint64_t *state, double *weights, const int *models, int count);
+
+/* The ends between which 95 of 100 values lie; values are sorted. */
+struct interval interval_of(double *values, int count);
+
+#endif

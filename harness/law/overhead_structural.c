@@ -1,0 +1,236 @@
+/* The structural form: its rows, its fits with a model left out, its intervals, and the context on top of it. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/law/overhead_law.h"
+#include "harness/report/percentile.h"
+
+#define MEBIBYTE 1048576.0
+
+/* The rows of a kind, and room for what is done with them. */
+struct bench {
+    struct overhead_law *law;
+    const struct least_squares_solver *solver;
+    struct fit_row *rows;
+    int row_count;
+    double *weights; /* by model */
+    double *values;  /* as many as points, or resamples */
+};
+
+static void row_add(struct bench *bench, const struct law_point *point, int model, enum overhead_part part,
+                    int64_t peak)
+{
+    struct fit_row *row = &bench->rows[bench->row_count++];
+    overhead_row_make(point, part, &row->row);
+    row->model = model;
+    row->peak_bytes = (double)peak;
+    row->beside_bytes = (double)(peak - point->weights_bytes);
+}
+
+/* Stages that are known apart are rows of their own; requested bytes where they are known, because what the allocator
+ * rounds up is no tensor's. */
+static void rows_make(struct bench *bench, const struct overhead_group *kind)
+{
+    bench->row_count = 0;
+    for (int i = 0; i < kind->point_count; i++) {
+        const struct law_point *point = &bench->law->points->all[kind->points[i]];
+        int model = bench->law->model_of_point[kind->points[i]];
+        if (point->pass_bytes > 0) {
+            row_add(bench, point, model, PART_PASS, point->pass_bytes);
+        }
+        if (point->decode_bytes > 0) {
+            row_add(bench, point, model, PART_DECODE, point->decode_bytes);
+        }
+        if (point->pass_bytes <= 0 && point->decode_bytes <= 0) {
+            row_add(bench, point, model, PART_WHOLE, point->allocated_bytes);
+        }
+    }
+}
+
+static int64_t requested_of(const struct law_point *point)
+{
+    return point->pass_bytes > point->decode_bytes ? point->pass_bytes : point->decode_bytes;
+}
+
+/* The median of what the allocator rounds up, over points of models with a weight. */
+static double allocator_bytes(const struct bench *bench, const struct overhead_group *kind)
+{
+    int count = 0;
+    for (int i = 0; i < kind->point_count; i++) {
+        const struct law_point *point = &bench->law->points->all[kind->points[i]];
+        if (bench->weights[bench->law->model_of_point[kind->points[i]]] > 0.0 && requested_of(point) > 0) {
+            bench->values[count++] = (double)(point->allocated_bytes - requested_of(point));
+        }
+    }
+    return count > 0 ? values_median(bench->values, count) : 0.0;
+}
+
+static void weights_set(const struct bench *bench, const struct overhead_group *kind, double weight)
+{
+    for (int i = 0; i < kind->model_count; i++) {
+        bench->weights[kind->models[i]] = weight;
+    }
+}
+
+static enum status_code fit_make(const struct bench *bench, const double *start, bool with_relations,
+                                 struct overhead_fit *fit, struct status *error)
+{
+    return overhead_fit_make(bench->solver, bench->rows, bench->row_count, bench->weights, start, with_relations, fit,
+                             error);
+}
+
+/* Each model of the kind is predicted by the others. */
+static enum status_code kind_cross_validate(const struct bench *bench, struct overhead_group *kind,
+                                            struct status *error)
+{
+    struct overhead_law *law = bench->law;
+    enum status_code code = STATUS_OK;
+    struct overhead_fit fit;
+    for (int left_out = 0; left_out < kind->model_count && code == STATUS_OK; left_out++) {
+        int model = kind->models[left_out];
+        weights_set(bench, kind, 1.0);
+        bench->weights[model] = 0.0;
+        code = fit_make(bench, NULL, false, &fit, error);
+        double rounded = allocator_bytes(bench, kind);
+        for (int i = 0; i < kind->point_count && code == STATUS_OK; i++) {
+            int place = kind->points[i];
+            if (law->model_of_point[place] == model) {
+                const struct law_point *point = &law->points->all[place];
+                enum overhead_moment moment;
+                double measured = (double)point->allocated_bytes;
+                law->errors[OVERHEAD_ALLOCATED][FORM_STRUCTURAL][place] =
+                    (overhead_predict(point, fit.coefficients, rounded, &moment) - measured) / measured;
+            }
+        }
+    }
+    return code;
+}
+
+/* Models are drawn with replacement, and the law is fitted anew from where it is. */
+static enum status_code kind_resample(const struct bench *bench, struct overhead_group *kind, uint64_t *state,
+                                      struct status *error)
+{
+    int count = bench->law->resample_count;
+    enum status_code code = STATUS_OK;
+    struct overhead_fit fit;
+    double *drawn = calloc((size_t)(count + 1) * TERM_COUNT, sizeof *drawn);
+    if (drawn == NULL) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for the intervals of a law");
+    }
+    for (int i = 0; i < count && code == STATUS_OK; i++) {
+        models_draw(state, bench->weights, kind->models, kind->model_count);
+        code = fit_make(bench, kind->fit.coefficients, false, &fit, error);
+        for (int term = 0; term < TERM_COUNT; term++) {
+            drawn[(size_t)term * (size_t)count + (size_t)i] = fit.coefficients[term];
+        }
+    }
+    for (int term = 0; term < TERM_COUNT && code == STATUS_OK; term++) {
+        kind->spread[term] = count > 0 ? interval_of(drawn + (size_t)term * (size_t)count, count)
+                                       : (struct interval){kind->fit.coefficients[term], kind->fit.coefficients[term]};
+    }
+    free(drawn);
+    return code;
+}
+
+static enum status_code kind_make(struct bench *bench, struct overhead_group *kind, uint64_t *state,
+                                  struct status *error)
+{
+    rows_make(bench, kind);
+    weights_set(bench, kind, 1.0);
+    enum status_code code = fit_make(bench, NULL, true, &kind->fit, error);
+    kind->allocator_bytes = allocator_bytes(bench, kind);
+    code = code == STATUS_OK && kind->counts ? kind_cross_validate(bench, kind, error) : code;
+    return code == STATUS_OK ? kind_resample(bench, kind, state, error) : code;
+}
+
+/* ---- the context ---- */
+
+/* Whether a point is measured as those of the kind, and out of sample predicted. */
+static bool is_beside(const struct overhead_law *law, const struct overhead_group *kind, int place)
+{
+    const struct law_point *point = &law->points->all[place];
+    return point->footprint_bytes > 0 && !isnan(law->errors[OVERHEAD_ALLOCATED][FORM_STRUCTURAL][place]) &&
+           strcmp(point->target, kind->target) == 0 && strcmp(point->program, kind->program) == 0;
+}
+
+static double predicted_at(const struct overhead_law *law, int place)
+{
+    return (1.0 + law->errors[OVERHEAD_ALLOCATED][FORM_STRUCTURAL][place]) *
+           (double)law->points->all[place].allocated_bytes;
+}
+
+/* footprint = context[0] + context[1] x predicted, of the device of kind; without a model (-1: with all). */
+static enum status_code context_fit(const struct bench *bench, const struct overhead_group *kind, int without,
+                                    double *design, double *observed, double context[2], struct status *error)
+{
+    const struct overhead_law *law = bench->law;
+    struct least_squares_problem problem = {.columns = 2, .design = design, .observed = observed};
+    struct least_squares solved;
+    for (int place = 0; place < law->points->count; place++) {
+        if (is_beside(law, kind, place) && law->model_of_point[place] != without) {
+            double measured = (double)law->points->all[place].footprint_bytes;
+            design[2 * problem.rows] = MEBIBYTE / measured;
+            design[2 * problem.rows + 1] = predicted_at(law, place) / measured;
+            observed[problem.rows++] = 1.0;
+        }
+    }
+    context[0] = context[1] = NAN;
+    if (problem.rows == 0) {
+        return STATUS_OK;
+    }
+    enum status_code code = least_squares_solve(bench->solver, &problem, &solved, error);
+    if (code == STATUS_OK) {
+        context[0] = solved.solution[0] * MEBIBYTE;
+        context[1] = solved.solution[1];
+    }
+    return code;
+}
+
+static enum status_code context_make(const struct bench *bench, struct overhead_group *kind, double *design,
+                                     double *observed, struct status *error)
+{
+    struct overhead_law *law = bench->law;
+    double context[2];
+    enum status_code code = context_fit(bench, kind, -1, design, observed, kind->context, error);
+    for (int i = 0; i < kind->model_count && kind->counts && code == STATUS_OK; i++) {
+        code = context_fit(bench, kind, kind->models[i], design, observed, context, error);
+        for (int at = 0; at < kind->point_count && code == STATUS_OK; at++) {
+            int place = kind->points[at];
+            if (law->model_of_point[place] == kind->models[i] && is_beside(law, kind, place)) {
+                double measured = (double)law->points->all[place].footprint_bytes;
+                law->errors[OVERHEAD_FOOTPRINT][FORM_STRUCTURAL][place] =
+                    (context[0] + context[1] * predicted_at(law, place) - measured) / measured;
+            }
+        }
+    }
+    return code;
+}
+
+enum status_code overhead_structural_make(struct overhead_law *law, const struct least_squares_solver *solver,
+                                          struct status *error)
+{
+    size_t count = (size_t)law->points->count + 1;
+    uint64_t state = law->seed;
+    struct bench bench = {.law = law, .solver = solver};
+    bench.rows = calloc(2 * count, sizeof *bench.rows);
+    bench.weights = calloc((size_t)law->model_count + 1, sizeof *bench.weights);
+    bench.values = calloc(count, sizeof *bench.values);
+    double *design = calloc(2 * count, sizeof *design), *observed = calloc(count, sizeof *observed);
+    enum status_code code = STATUS_OK;
+    if (bench.rows == NULL || bench.weights == NULL || bench.values == NULL || design == NULL || observed == NULL) {
+        code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a law");
+    }
+    for (int at = 0; at < law->kind_count && code == STATUS_OK; at++) {
+        code = kind_make(&bench, &law->kinds[at], &state, error);
+    }
+    for (int at = 0; at < law->kind_count && code == STATUS_OK; at++) {
+        code = context_make(&bench, &law->kinds[at], design, observed, error);
+    }
+    free(bench.rows);
+    free(bench.weights);
+    free(bench.values);
+    free(design);
+    free(observed);
+    return code;
+}

@@ -1,0 +1,169 @@
+/* Overhead text: the forms and the coefficients. */
+#include "harness/law/overhead_text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MEBIBYTE 1048576.0
+
+/* ---- errors ---- */
+
+static void percent_append(struct text *text, double fraction, bool is_signed)
+{
+    double percent = 100.0 * fraction;
+    text_format(text, is_signed ? " %+8.*f" : " %8.*f", fabs(percent) < 9.995 ? 2 : 1, percent);
+}
+
+static void summary_line(struct text *text, const char *name, const struct error_summary *summary)
+{
+    text_format(text, "  %-12s", name);
+    if (summary->count == 0) {
+        text_append(text, " not known\n");
+        return;
+    }
+    percent_append(text, summary->median, false);
+    percent_append(text, summary->p90, false);
+    percent_append(text, summary->p99, false);
+    percent_append(text, summary->worst, false);
+    percent_append(text, summary->bias, true);
+    text_format(text, " %6.0f\n", 100.0 * summary->under);
+}
+
+static void errors_append(struct text *text, const struct overhead_law *law, enum overhead_level level)
+{
+    text_format(text, "\n%s (%s the context), %d cases: |error| in %%\n", overhead_level_name(level),
+                level == OVERHEAD_ALLOCATED ? "without" : "with", law->summary[level][FORM_STRUCTURAL].count);
+    text_format(text, "  %-12s %8s %8s %8s %8s %8s %6s\n", "form", "median", "p90", "p99", "worst", "bias", "under");
+    for (int form = 0; form < FORM_COUNT; form++) {
+        summary_line(text, overhead_form_key((enum overhead_form)form), &law->summary[level][form]);
+    }
+}
+
+/* ---- simple forms ---- */
+
+static void interval_append(struct text *text, const char *format, struct interval interval, double unit)
+{
+    text_append(text, " (");
+    text_format(text, format[0] == '3' ? "%.3f" : "%.2f", interval.low / unit);
+    text_append(text, " to ");
+    text_format(text, format[0] == '3' ? "%.3f" : "%.2f", interval.high / unit);
+    text_append(text, ")");
+}
+
+static void simple_append(struct text *text, const struct overhead_law *law, enum overhead_level level)
+{
+    const struct overhead_simple *constant = &law->simple[level][FORM_CONSTANT];
+    const struct overhead_simple *affine = &law->simple[level][FORM_AFFINE];
+    text_format(text, "\n%s peak, fitted over all kinds\n", overhead_level_name(level));
+    text_format(text, "  constant    %.3f", constant->coefficients[0]);
+    interval_append(text, "3", constant->spread[0], 1.0);
+    text_append(text, " x weights\n");
+    text_format(text, "  affine      %.2f", affine->coefficients[0]);
+    interval_append(text, "2", affine->spread[0], 1.0);
+    text_append(text, " MiB\n");
+    text_format(text, "            + %.3f", affine->coefficients[1]);
+    interval_append(text, "3", affine->spread[1], 1.0);
+    text_append(text, " x weights\n");
+    text_format(text, "            + %.2f", affine->coefficients[2]);
+    interval_append(text, "2", affine->spread[2], 1.0);
+    text_append(text, " x T H e\n");
+}
+
+/* ---- the structural form ---- */
+
+static void legend_append(struct text *text)
+{
+    text_append(text, "\nstructural: peak = weights + allocator + the highest of\n"
+                      "  logits        a T V e + b T H e            (infer, logits of all tokens)\n"
+                      "  feed-forward  c T H e + d T F e + f B h S^2 e + k C T e\n"
+                      "  attention     g T (H+A) e + s B h S^2 e + t B h S^2 4 + k C T e\n"
+                      "  decode        k C N e + l C/layers N e + r N A e    (generate)\n"
+                      "  decode end    k C N e + v B V e                     (generate)\n"
+                      "each + i B pixels e + z MiB. B batch, S sequence, T = B S, N = B (S + new\n"
+                      "tokens), e bytes of a number, H hidden size, A width of all query heads,\n"
+                      "F width of the feed-forward, V vocabulary, h heads, C = 2 layers x width of\n"
+                      "all key heads. f, s, t, r count if attention is eager; t in 16 bits alone.\n"
+                      "A static cache is as long as N from the beginning, and is not copied (l).\n");
+}
+
+static void relation_line(struct text *text, const struct overhead_fit *fit, int term)
+{
+    const char *lead = "";
+    text_format(text, "     %s is not told apart: what it is multiplied with is",
+                overhead_term_symbol((enum overhead_term)term));
+    for (int other = 0; other < TERM_COUNT; other++) {
+        if (fabs(fit->relation[term][other]) > 1e-6) {
+            text_format(text, "%s %.4g x that of %s", lead, fit->relation[term][other],
+                        overhead_term_symbol((enum overhead_term)other));
+            lead = " +";
+        }
+    }
+    text_append(text, "\n");
+}
+
+static void terms_append(struct text *text, const struct overhead_group *kind)
+{
+    for (int term = 0; term < TERM_COUNT; term++) {
+        if (kind->fit.is_seen[term]) {
+            text_format(text, "  %s %8.3f", overhead_term_symbol((enum overhead_term)term),
+                        kind->fit.coefficients[term]);
+            interval_append(text, "3", kind->spread[term], 1.0);
+            text_format(text, "  %s%s\n", overhead_term_words((enum overhead_term)term),
+                        kind->fit.is_dependent[term] ? " *" : "");
+        }
+    }
+    for (int term = 0; term < TERM_COUNT; term++) {
+        if (kind->fit.is_seen[term] && kind->fit.is_dependent[term]) {
+            relation_line(text, &kind->fit, term);
+        }
+    }
+}
+
+static void kind_append(struct text *text, const struct overhead_group *kind)
+{
+    text_format(text, "\n%s on %s (%s): %d models, %d cases", kind->kind, kind->target, kind->program,
+                kind->model_count, kind->point_count);
+    if (!kind->counts) {
+        text_format(text, "; too few models to leave one out, so it is not judged\n");
+        return;
+    }
+    text_format(text, "\n  left out: median %.2f %%, p99 %.2f %%, worst %.2f %%; allocator %.2f MiB\n",
+                100.0 * kind->errors[OVERHEAD_ALLOCATED].median, 100.0 * kind->errors[OVERHEAD_ALLOCATED].p99,
+                100.0 * kind->errors[OVERHEAD_ALLOCATED].worst, kind->allocator_bytes / MEBIBYTE);
+    terms_append(text, kind);
+    if (!isnan(kind->context[0])) {
+        text_format(text, "  with the context: %.2f MiB + %.4f x peak\n", kind->context[0] / MEBIBYTE,
+                    kind->context[1]);
+    }
+    if (!kind->fit.settled) {
+        text_append(text, "  the turns of the fit did not settle: rows change their moment to and fro\n");
+    }
+}
+
+void overhead_text_append(struct text *text, const struct overhead_law *law)
+{
+    text_format(text, "overhead of inference: %d cases of %d models of %d kinds\n", law->counted_point_count,
+                law->counted_model_count, law->counted_kind_count);
+    law_points_append(text, law->points);
+    text_append(text, "\n");
+    text_format(text,
+                "errors: predicted - measured, relative to measured, each of a model that was\n"
+                "left out of the fit. Intervals: 95 of 100 of %d resamples of the models, seed\n"
+                "%" PRIu64 ".\n",
+                law->resample_count, law->seed);
+    for (int level = 0; level < OVERHEAD_LEVEL_COUNT; level++) {
+        errors_append(text, law, (enum overhead_level)level);
+    }
+    for (int level = 0; level < OVERHEAD_LEVEL_COUNT; level++) {
+        if (law->summary[level][FORM_STRUCTURAL].count > 0) {
+            simple_append(text, law, (enum overhead_level)level);
+        }
+    }
+    overhead_rule_append(text, law);
+    legend_append(text);
+    for (int at = 0; at < law->kind_count; at++) {
+        kind_append(text, &law->kinds[at]);
+    }
+}

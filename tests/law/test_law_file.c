@@ -1,0 +1,170 @@
+/* Law files: what was written is read, what comes from outside is checked, and a case outside of the law is told. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "harness/law/law_file.h"
+#include "tests/law/synthetic_points.h"
+
+static char path[] = "/tmp/assay-law-file-XXXXXX";
+static struct law_points points;
+static struct overhead_law *law;
+
+static const struct synthetic_kind kind = {
+    .kind = "llama",
+    .model_count = 4,
+    .coefficients = {[TERM_LOGIT_VOCAB] = 1,
+                     [TERM_LOGIT_HIDDEN] = 1,
+                     [TERM_FEED_HIDDEN] = 4,
+                     [TERM_FEED_WIDTH] = 3,
+                     [TERM_FEED_SCORES] = 1,
+                     [TERM_ATTENTION_WIDTH] = 3.5,
+                     [TERM_ATTENTION_SCORES] = 2,
+                     [TERM_ATTENTION_FLOAT] = 1.5,
+                     [TERM_CACHE] = 1,
+                     [TERM_DECODE_LAYER] = 0.5,
+                     [TERM_DECODE_REPEAT] = 2,
+                     [TERM_DECODE_VOCAB] = 2},
+    .allocator_bytes = 1000,
+};
+
+static void file_write(const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static int law_make(void **state)
+{
+    (void)state;
+    int file = mkstemp(path);
+    const struct overhead_law_request request = {.seed = 1};
+    synthetic_points_add(&points, &kind);
+    return file < 0 || close(file) != 0 || overhead_law_make(&points, &request, &law, NULL) != STATUS_OK;
+}
+
+static int law_remove(void **state)
+{
+    (void)state;
+    overhead_law_release(law);
+    law_points_release(&points);
+    return unlink(path);
+}
+
+static void law_write(void)
+{
+    struct text text = {0};
+    struct json *document = overhead_law_json(law, "0.1.0");
+    assert_int_equal(json_write(document, 1, &text, NULL), STATUS_OK);
+    file_write(text_string(&text));
+    text_release(&text);
+    json_release(document);
+}
+
+static void what_was_written_predicts_the_same(void **state)
+{
+    (void)state;
+    struct law_file file = {0};
+    struct status error = {0};
+    law_write();
+    if (law_file_read(path, &file, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    assert_int_equal(file.kind_count, 1);
+    assert_null(law_file_kind(&file, "llama", "sm_90"));
+    assert_null(law_file_kind(&file, "bert", "host"));
+    const struct law_kind *found = law_file_kind(&file, "llama", "host");
+    assert_non_null(found);
+    for (int at = 0; at < points.count; at++) {
+        struct law_answer answer;
+        enum overhead_moment moment;
+        law_answer_make(found, &points.all[at], &answer);
+        double ours =
+            overhead_predict(&points.all[at], law->kinds[0].fit.coefficients, law->kinds[0].allocator_bytes, &moment);
+        assert_true(fabs(answer.allocated_bytes - ours) < 1.0);
+        assert_int_equal(answer.moment, moment);
+        assert_string_equal(text_string(&answer.outside), "");
+        text_release(&answer.outside);
+    }
+    law_file_release(&file);
+}
+
+static void a_case_outside_is_told_with_its_variables(void **state)
+{
+    (void)state;
+    struct law_file file = {0};
+    struct law_answer answer;
+    law_write();
+    assert_int_equal(law_file_read(path, &file, NULL), STATUS_OK);
+    struct law_point point = points.all[0];
+    point.batch = 64;
+    point.hidden = 4096;
+    point.precision = "float16";
+    law_answer_make(&file.kinds[0], &point, &answer);
+    assert_string_equal(text_string(&answer.outside), "batch is 64, fitted to 1 to 4\n"
+                                                      "hidden is 4096, fitted to 256 to 544\n"
+                                                      "precision is float16, fitted to float32 and bfloat16\n");
+    text_release(&answer.outside);
+    file.kinds[0].is_known[TERM_LOGIT_VOCAB] = false;
+    law_answer_make(&file.kinds[0], &points.all[0], &answer);
+    assert_string_equal(text_string(&answer.outside), "no case tells the coefficient of \"logits of every token\"\n");
+    text_release(&answer.outside);
+    law_file_release(&file);
+}
+
+static void refused(const char *text, const char *expected)
+{
+    struct law_file file = {0};
+    struct status error = {0};
+    char line[STATUS_LINE_BYTES], wanted[STATUS_LINE_BYTES];
+    file_write(text);
+    assert_int_equal(law_file_read(path, &file, &error), STATUS_INVALID);
+    snprintf(wanted, sizeof wanted, "%s: %s", path, expected);
+    assert_string_equal(status_line(&error, line), wanted);
+    law_file_release(&file);
+}
+
+#define HEAD(major, law) "{\"schema\": {\"name\": \"assay-law\", \"major\": " major "}, \"law\": \"" law "\", "
+#define KIND                                                                                                           \
+    HEAD("1", "inference-overhead")                                                                                    \
+    "\"kinds\": [{\"kind\": \"k\", \"target\": \"host\", \"program\": \"assay\", \"precisions\": [], "                 \
+    "\"attentions\": [], \"logits\": [], \"caches\": [], "
+
+static void files_that_are_no_law_are_refused(void **state)
+{
+    (void)state;
+    refused("{}", "it is no law; give a file that assay calibrate --law --output has written");
+    refused(HEAD("2", "inference-overhead") "\"kinds\": []}",
+            "its format is version 2, and this program reads version 1; fit it again");
+    refused(HEAD("1", "optimizer") "\"kinds\": []}",
+            "it is the law 'optimizer'; cases are estimated by inference-overhead");
+    refused(HEAD("1", "inference-overhead") "\"kinds\": []}", "'kinds' must be a list of 1 to 1000 kinds");
+    refused(HEAD("1", "inference-overhead") "\"kinds\": {\"a\": 1}}", "'kinds' must be a list of 1 to 1000 kinds");
+    refused(HEAD("1", "inference-overhead") "\"kinds\": [7]}", "'kinds[0].allocator_bytes' must be a number");
+    refused(KIND "\"allocator_bytes\": 1, \"coefficients\": {\"cache\": {\"value\": \"x\"}}}]}",
+            "'kinds[0].coefficients.cache.value' must be a number");
+    refused(KIND "\"allocator_bytes\": 1, \"range\": {\"batch\": [1]}}]}",
+            "'kinds[0].range.batch' must be a list of two whole numbers");
+    refused(KIND "\"allocator_bytes\": \"1\"}]}", "'kinds[0].allocator_bytes' must be a number");
+    refused(HEAD("1", "inference-overhead") "\"kinds\": [{\"allocator_bytes\": 1}]}", "'kinds[0].kind' must be a word");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_written_predicts_the_same),
+        cmocka_unit_test(a_case_outside_is_told_with_its_variables),
+        cmocka_unit_test(files_that_are_no_law_are_refused),
+    };
+    return cmocka_run_group_tests(tests, law_make, law_remove);
+}
