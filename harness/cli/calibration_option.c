@@ -55,6 +55,14 @@ static enum status_code kind_find(const struct question_case *question, const st
     return STATUS_INVALID;
 }
 
+/* As the quantities of estimators stand. */
+static void bytes_line(struct text *text, const char *name, double bytes)
+{
+    char size[SIZE_TEXT_BYTES];
+    text_format(text, "  %-38s %12s %20" PRId64 " bytes\n", name, size_format((int64_t)(bytes + 0.5), size),
+                (int64_t)(bytes + 0.5));
+}
+
 static void answer_lines(const struct law_answer *answer, const struct law_point *point, struct text *text)
 {
     char size[SIZE_TEXT_BYTES];
@@ -62,21 +70,19 @@ static void answer_lines(const struct law_answer *answer, const struct law_point
     double peak = answer->allocated_bytes;
     text_format(text, "\nlaw of the calibration, %s on %s: %d cases of %d models\n", kind->kind, kind->target,
                 kind->case_count, kind->model_count);
-    question_size_line(text, "allocated_bytes_peak", (int64_t)(peak + 0.5));
+    bytes_line(text, "allocated_bytes_peak", peak);
     if (!isnan(kind->median) && !isnan(kind->p99)) {
         text_format(text, "  errors of models that were left out: median %.2f %%, p99 %.2f %%\n", 100.0 * kind->median,
                     100.0 * kind->p99);
     }
-    text_format(text, "  %.3f x weights; the highest moment is %s:\n", peak / answer->weights_bytes,
+    text_format(text, "  %.3f x weights; the highest moment is %s, beside them\n", peak / answer->weights_bytes,
                 overhead_moment_name(answer->moment));
-    text_format(text, "    weights                      %12s\n", size_format(point->weights_bytes, size));
     law_answer_terms(answer, point, text);
     if (fabs(kind->allocator_bytes) >= 0.5) {
-        text_format(text, "    allocator                    %12s\n",
-                    size_format((int64_t)(kind->allocator_bytes + 0.5), size));
+        text_format(text, "    %-30s  %12s\n", "allocator", size_format((int64_t)(kind->allocator_bytes + 0.5), size));
     }
     if (!isnan(answer->footprint_bytes)) {
-        question_size_line(text, "footprint_bytes, with the context", (int64_t)(answer->footprint_bytes + 0.5));
+        bytes_line(text, "footprint_bytes, with the context", answer->footprint_bytes);
     }
 }
 

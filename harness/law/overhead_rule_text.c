@@ -102,7 +102,7 @@ void overhead_rule_append(struct text *text, const struct overhead_law *law)
                                                                      : "safe here");
     for (int level = 0; level < OVERHEAD_LEVEL_COUNT; level++) {
         if (verdict.all[level].count > 0) {
-            text_format(text, "  %-7s the context: ", level == OVERHEAD_ALLOCATED ? "without" : "with");
+            text_format(text, "  %-7s context: ", level == OVERHEAD_ALLOCATED ? "without" : "with");
             count_append(text, &verdict.all[level]);
             text_append(text, "\n");
         }

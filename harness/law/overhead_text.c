@@ -126,7 +126,7 @@ static void kind_append(struct text *text, const struct overhead_group *kind)
     text_format(text, "\n%s on %s (%s): %d models, %d cases", kind->kind, kind->target, kind->program,
                 kind->model_count, kind->point_count);
     if (!kind->counts) {
-        text_format(text, "; too few models to leave one out, so it is not judged\n");
+        text_format(text, "\n  too few models to leave one out, so it is not judged\n");
         return;
     }
     text_format(text, "\n  left out: median %.2f %%, p99 %.2f %%, worst %.2f %%; allocator %.2f MiB\n",
