@@ -9,8 +9,8 @@
 #include "harness/cli/output.h"
 #include "harness/cli/resource_path.h"
 #include "harness/law/law_file.h"
-#include "harness/law/overhead_plot.h"
 #include "harness/law/overhead_text.h"
+#include "harness/law/residual_plot.h"
 
 enum { SEED_USUAL = 1, SEED_MAXIMUM = 1000000000, RESAMPLES_USUAL = 200 };
 

@@ -1,7 +1,7 @@
 /* Overhead fit: the coefficients of the structural law for cases of one kind.
  *
- * A maximum of sums is fitted by turns: every row is given to the moment that is the highest by the coefficients so far,
- * then one least-squares fit of relative errors is made, until no row changes its moment (Magnani and Boyd, Convex
+ * A maximum of sums is fitted by turns: every row is given to the moment that is highest by the coefficients so far,
+ * then one fit of relative errors is made, until no row changes its moment (Magnani and Boyd, Convex
  * piecewise-linear fitting, 2009). That ends in a place that depends on where it began, so that it begins at each of a
  * fixed list of coefficients, and the fit with the smallest error is taken. The same points give the same fit. */
 #ifndef ASSAY_LAW_OVERHEAD_FIT_H

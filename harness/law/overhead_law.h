@@ -1,8 +1,8 @@
 /* Overhead law: what inference takes beside the weights, in several forms of growing detail, each judged on models that
  * it was not fitted to.
  *
- * Levels: allocated bytes (without the context) and the footprint (with it: device or process). Forms are compared over the
- * same points. Errors are (predicted - measured) / measured, each of a model whose cases were all left out of the fit. */
+ * Levels: allocated bytes (without the context) and the footprint (with it: device or process). Forms are compared over
+ * the same points. Errors are (predicted - measured) / measured, each of a model all of whose cases were left out. */
 #ifndef ASSAY_LAW_OVERHEAD_LAW_H
 #define ASSAY_LAW_OVERHEAD_LAW_H
 

@@ -1,7 +1,7 @@
 /* Overhead terms: the structural law of inference, term by term.
  *
- * peak = weights + the highest of the moments + what the allocator rounds up. A moment is a time at which much is alive,
- * a sum of a few terms, each of which is a number that follows from the case times a coefficient that is fitted:
+ * peak = weights + the highest of the moments + what the allocator rounds up. A moment is a time at which much is
+ * alive, a sum of a few terms, each of which is a number that follows from the case times a coefficient that is fitted:
  *
  *   logits      the head writes T x V numbers                            (infer, logits of all tokens)
  *   feed        a feed-forward network works; in generation all caches are there already

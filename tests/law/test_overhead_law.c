@@ -182,7 +182,8 @@ static void a_kind_of_two_models_is_not_judged(void **state)
     assert_int_equal(law->summary[OVERHEAD_ALLOCATED][FORM_RULE].count, 5 * 40);
     struct text text = {0};
     overhead_text_append(&text, law);
-    assert_non_null(strstr(text_string(&text), "gated on host (assay): 2 models, 80 cases\n  too few models to leave one "
+    assert_non_null(strstr(text_string(&text), "gated on host (assay): 2 models, 80 cases\n"
+                                               "  too few models to leave one "
                                                "out, so it is not judged\n"));
     text_release(&text);
     overhead_law_release(law);

@@ -1,5 +1,5 @@
-/* Overhead plot: data for plots/law.gp. Scales and colours are the script's affair. */
-#include "harness/law/overhead_plot.h"
+/* Residual plot: data for plots/law.gp. Scales and colours are the script's affair. */
+#include "harness/law/residual_plot.h"
 
 #include <inttypes.h>
 #include <math.h>

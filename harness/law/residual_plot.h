@@ -1,6 +1,6 @@
-/* Overhead plot: the residuals of the structural law by kind, and how errors of all forms are distributed. */
-#ifndef ASSAY_LAW_OVERHEAD_PLOT_H
-#define ASSAY_LAW_OVERHEAD_PLOT_H
+/* Residual plot: the residuals of the structural law by kind, and how errors of all forms are distributed. */
+#ifndef ASSAY_LAW_RESIDUAL_PLOT_H
+#define ASSAY_LAW_RESIDUAL_PLOT_H
 
 #include "harness/law/overhead_law.h"
 #include "harness/report/report.h"
