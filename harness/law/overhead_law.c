@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/report/percentile.h"
-
 const char *overhead_form_key(enum overhead_form form)
 {
     static const char *const keys[] = {
@@ -31,72 +29,6 @@ const char *overhead_form_words(enum overhead_form form)
 const char *overhead_level_name(enum overhead_level level)
 {
     return level == OVERHEAD_ALLOCATED ? "allocated" : "footprint";
-}
-
-int64_t overhead_measured(const struct law_point *point, enum overhead_level level)
-{
-    return level == OVERHEAD_ALLOCATED ? point->allocated_bytes : point->footprint_bytes;
-}
-
-double overhead_predict(const struct law_point *point, const double coefficients[TERM_COUNT], double allocator_bytes,
-                        enum overhead_moment *moment)
-{
-    struct overhead_row row;
-    overhead_row_make(point, PART_WHOLE, &row);
-    return (double)point->weights_bytes + overhead_row_value(&row, coefficients, moment) + allocator_bytes;
-}
-
-/* ---- statistics ---- */
-
-struct error_summary error_summary_make(const double *errors, int count, double *room)
-{
-    struct error_summary summary = {0};
-    int under = 0;
-    for (int at = 0; at < count; at++) {
-        if (!isnan(errors[at])) {
-            room[summary.count++] = errors[at];
-            under += errors[at] < 0.0;
-        }
-    }
-    if (summary.count == 0) {
-        return summary;
-    }
-    summary.under = (double)under / summary.count;
-    summary.bias = values_median(room, summary.count);
-    for (int at = 0; at < summary.count; at++) {
-        room[at] = fabs(room[at]);
-    }
-    values_sort(room, summary.count);
-    summary.median = values_percentile(room, summary.count, 0.5);
-    summary.p90 = values_percentile(room, summary.count, 0.9);
-    summary.p99 = values_percentile(room, summary.count, 0.99);
-    summary.worst = room[summary.count - 1];
-    return summary;
-}
-
-/* Steele, Lea and Flood's splitmix64. */
-static uint64_t random_next(uint64_t *state)
-{
-    uint64_t word = *state += 0x9e3779b97f4a7c15u;
-    word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9u;
-    word = (word ^ word >> 27) * 0x94d049bb133111ebu;
-    return word ^ word >> 31;
-}
-
-void models_draw(uint64_t *state, double *weights, const int *models, int count)
-{
-    for (int at = 0; at < count; at++) {
-        weights[models[at]] = 0.0;
-    }
-    for (int at = 0; at < count; at++) {
-        weights[models[random_next(state) % (uint64_t)count]] += 1.0;
-    }
-}
-
-struct interval interval_of(double *values, int count)
-{
-    values_sort(values, count);
-    return (struct interval){values_percentile(values, count, 0.025), values_percentile(values, count, 0.975)};
 }
 
 /* ---- kinds ---- */
