@@ -118,6 +118,7 @@ static void many_cases_stand_in_one_screen_and_the_rest_is_told(void **state)
     text_release(&page);
     page = page_of(&gate, "md", 80);
     assert_non_null(strstr(text_string(&page), "2950 more are not listed here: 2950 BREACH."));
+    assert_non_null(strstr(text_string(&page), "+2.93 KiB | **+0.00 %** | 02999/x | requested peak "));
     text_release(&page);
     gate_release(&gate);
 }

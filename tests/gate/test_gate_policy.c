@@ -330,7 +330,7 @@ static void the_policy_that_is_shipped_is_one(void **state)
         fail_msg("%s", error.text);
     }
     assert_int_equal(policy.rule_count, 4);
-    assert_int_equal(policy.known_count, 1);
+    assert_int_equal(policy.known_count, 0); /* a copy of it excuses nothing */
     sides_begin();
     now.cases[0].id = "gpt2/train/float32/b8";
     gate_policy_settle(&policy, &now.cases[0], &rules);
