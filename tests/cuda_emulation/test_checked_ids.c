@@ -1,5 +1,6 @@
 /* Ids that are none, below the first or beyond the last: a kernel, which cannot refuse them as the host does, reads and
- * writes nothing because of them but elements of its tensors. */
+ * writes nothing because of them but elements of its tensors. And columns that have no number in 32 bits: they are
+ * refused before anything is launched. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +8,7 @@
 
 #include <cmocka.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "tests/cuda_emulation/checked_plugin.h"
 #include "tests/kernels/trial_plan.h"
@@ -75,10 +77,36 @@ static void wrong_ids_lead_nowhere(void **state)
     device_close(device);
 }
 
+/* A row of 16 GiB, of which the device has the first 512 bytes: whoever read it would leave its memory. */
+static void a_row_of_more_columns_than_have_numbers_is_refused(void **state)
+{
+    (void)state;
+    enum { BYTES = 1024 };
+    struct device *device = NULL;
+    unsigned char *segment = NULL;
+    struct status error = {0};
+    checked_open("cuda:1", BYTES, &device, &segment);
+    struct operation_call call = {
+        .opcode = OPCODE_ARGMAX,
+        .tensor_count = 2,
+        .input_count = 1,
+        .tensors = {{.data = segment,
+                     .dtype = DTYPE_FLOAT32,
+                     .rank = 2,
+                     .size = {1, INT64_C(1) << 32},
+                     .stride = {INT64_C(1) << 32, 1}},
+                    {.data = segment + 512, .dtype = DTYPE_INT64, .rank = 1, .size = {1}, .stride = {1}}},
+    };
+    assert_int_equal(device->table->run(device, &call, &error), STATUS_DEVICE);
+    assert_non_null(strstr(error.text, "a row has more than 4,294,967,295 elements"));
+    checked_close(device, segment, BYTES);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_ids_lead_nowhere),
+        cmocka_unit_test(a_row_of_more_columns_than_have_numbers_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
