@@ -32,14 +32,19 @@ static void value_append(struct text *text, const char *string, bool is_property
     text_release(&clean);
 }
 
+/* one: the case whose line it points at; NULL: the file as a whole. */
 static void annotation_append(struct text *text, const struct gate *gate, const char *kind, const char *title,
-                              const char *message)
+                              const char *message, const struct gate_case *one)
 {
+    const int64_t line = one != NULL && one->now != NULL ? one->now->suite_line : 0;
     text_format(text, "::%s ", kind);
     if (gate->run->suite_path[0] != '\0') {
         text_append(text, "file=");
         value_append(text, gate->run->suite_path, true);
         text_append(text, ",");
+        if (line > 0) {
+            text_format(text, "line=%lld,", (long long)line);
+        }
     }
     text_append(text, "title=");
     value_append(text, title, true);
@@ -58,7 +63,8 @@ static void cases_annotate(struct text *text, const struct gate *gate, bool erro
             struct text message = {0}, title = {0};
             gate_case_append(&message, gate, one);
             text_format(&title, "%s %s", gate_verdict_word(one->verdict), one->id);
-            annotation_append(text, gate, errors ? "error" : "warning", text_string(&title), text_string(&message));
+            annotation_append(text, gate, errors ? "error" : "warning", text_string(&title), text_string(&message),
+                              one);
             text_release(&message);
             text_release(&title);
             told++;
@@ -88,7 +94,7 @@ static void table_append(struct text *text, const struct text *table)
 void gate_github_write(const struct gate *gate, const struct text *table, struct text *text)
 {
     const char *kind = gate->outcome == GATE_GO ? "notice" : "error";
-    annotation_append(text, gate, kind, gate_outcome_word(gate->outcome), gate->why);
+    annotation_append(text, gate, kind, gate_outcome_word(gate->outcome), gate->why, NULL);
     cases_annotate(text, gate, true);
     cases_annotate(text, gate, false);
     table_append(text, table);

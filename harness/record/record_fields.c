@@ -95,6 +95,7 @@ const struct field RECORD_CASE_FIELDS[] = {
     {"status", KIND_STRING, true},
     {"reason", KIND_STRING | KIND_NULL, true},
     {"attempt", KIND_INTEGER, true},
+    {"suite_line", KIND_INTEGER | KIND_NULL, false},
     {"basis", KIND_STRING | KIND_NULL, false},
     {"duration_s", KIND_NUMBER | KIND_NULL, true},
     {"stages", KIND_OBJECT | KIND_NULL, true},

@@ -272,6 +272,7 @@ bool case_view_read(struct report *report, const struct json *line, const char *
     *view = (struct case_view){.id = id};
     view->status = word_read(&filling, json_get(line, "status"), "error");
     view->reason = word_read(&filling, json_get(line, "reason"), "");
+    view->suite_line = json_integer_or(json_get(line, "suite_line"), -1);
     view->family = word_read(&filling, json_get(line, "family"), NULL);
     case_fields_read(&filling, json_get(line, "identity"));
     view->settings = settings_read(&filling, json_get(line, "identity"), "");

@@ -105,6 +105,7 @@ struct case_view {
     const char *id, *status, *reason;
     const char *family; /* NULL: records before 1.3 */
     const char *tags;   /* of the suite, a newline between them; "": none */
+    int64_t suite_line; /* where the case stands in the file of its suite; negative: not recorded */
     const char
         *machine; /* kind, name, class and threads of its device: equal texts are figures of one kind of machine */
     const char

@@ -71,6 +71,7 @@ static void case_take(struct boiling *boiling, const struct case_view *view)
         .reason = word_keep(boiling, view->reason),
         .machine = word_keep(boiling, view->machine),
         .tags = word_keep(boiling, view->tags),
+        .suite_line = view->suite_line,
         .standing = view->standing,
         .invalid = view->invalid,
         .disturbance = word_keep(boiling, view->disturbance),

@@ -34,6 +34,7 @@ struct case_figures {
     const char *reason;  /* why it is not ok, and what is missing of it; "" if it is and nothing is */
     const char *machine; /* kind, name, class and threads of its device: equal texts are one kind of machine */
     const char *tags;    /* of the suite, a newline between them; "": none */
+    int64_t suite_line;  /* the line of the suite in which it stands, from 1; else it is not recorded */
     enum standing standing;
     bool invalid;            /* something disturbed the readings: device and process say nothing */
     const char *disturbance; /* what, in words; "" if it is not invalid */

@@ -214,7 +214,8 @@ static struct json *line_build(const struct case_job *job, const struct child *c
         json_set(line, "identity", identity_json(&job->case_->identity)) && json_set(line, "status", json_null_new()) &&
         json_set(line, "reason", json_null_new()) && json_set(line, "attempt", json_integer_new(job->attempt)) &&
         json_set(line, "duration_s", json_real_new(seconds)) && json_set(line, "basis", json_null_new()) &&
-        json_set(line, "tags", tags_json(job->case_->settings)) && externals_add(job, fields) &&
+        json_set(line, "tags", tags_json(job->case_->settings)) &&
+        json_set(line, "suite_line", json_integer_new(job->case_->line)) && externals_add(job, fields) &&
         expectations_add(job->case_, fields);
     for (size_t i = 0; made && CHILD_MEMBERS[i] != NULL; i++) {
         struct json *value = json_get(fields, CHILD_MEMBERS[i]);

@@ -29,6 +29,7 @@ void side_make(struct side *side)
                                                     .machine = "cuda|NVIDIA H200|sm_90|0",
                                                     .tags = number % 2 == 0 ? "even\nnightly" : "odd",
                                                     .disturbance = "",
+                                                    .suite_line = 10 + number,
                                                     .made_count = 1,
                                                     .wanted_count = 1};
         for (int level = 0; level < LEVEL_COUNT; level++) {

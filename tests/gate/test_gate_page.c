@@ -212,6 +212,39 @@ static void no_name_is_a_command_of_a_runner(void **state)
     gate_release(&gate);
 }
 
+static void an_annotation_points_at_the_line_of_the_suite(void **state)
+{
+    (void)state;
+    sides_begin();
+    now.cases[2].measured.of[LEVEL_REQUESTED] += mib;
+    now.cases[3].measured.of[LEVEL_REQUESTED] -= mib;
+    now.cases[3].suite_line = -1;
+    struct gate gate = gate_of(&now, &base, NULL, 0);
+    struct text page = page_of(&gate, "github", 80);
+    assert_non_null(strstr(text_string(&page), "::error file=suites/night.yaml,title=NO-GO::NO-GO: 1 of 5 cases"));
+    assert_non_null(strstr(text_string(&page),
+                           "\n::error file=suites/night.yaml,line=12,title=BREACH case-2::requested "
+                           "peak 300.00 MiB -> 301.00 MiB (+1.00 MiB, +0.33 %25), no more is "
+                           "allowed\n::warning file=suites/night.yaml,title=WARN case-3::"));
+    text_release(&page);
+    gate_release(&gate);
+}
+
+/* Of each kind ten are shown, of which the verdict is one. */
+static void there_are_no_more_annotations_than_are_shown(void **state)
+{
+    struct gate gate = many_make("x");
+    struct text page = page_of(&gate, "github", 80);
+    int errors = 0;
+    (void)state;
+    for (const char *at = text_string(&page); (at = strstr(at, "::error ")) != NULL; at++) {
+        errors++;
+    }
+    assert_int_equal(errors, 10);
+    text_release(&page);
+    gate_release(&gate);
+}
+
 static void a_percent_sign_stays_one(void **state)
 {
     struct gate gate = hostile_make();
@@ -284,6 +317,8 @@ int main(void)
         cmocka_unit_test(a_summary_is_below_what_github_takes),
         cmocka_unit_test(a_summary_of_an_endless_name_still_says_the_verdict),
         cmocka_unit_test(no_name_is_a_command_of_a_runner),
+        cmocka_unit_test(an_annotation_points_at_the_line_of_the_suite),
+        cmocka_unit_test(there_are_no_more_annotations_than_are_shown),
         cmocka_unit_test(a_percent_sign_stays_one),
         cmocka_unit_test(pages_for_readers_escape),
         cmocka_unit_test(a_document_has_every_case),

@@ -95,12 +95,14 @@ static void tags_come_from_the_record(void **state)
         "{\"type\":\"case\",\"id\":\"a\",\"identity\":{\"model\":\"a\",\"mode\":\"load\",\"precision\":\"float32\","
         "\"batch\":null,\"seq\":null,\"attention\":null,\"optimizer\":null,\"checkpointing\":null,"
         "\"accumulate\":null,\"logits\":null,\"head\":null},\"status\":\"ok\",\"reason\":null,\"attempt\":1,"
-        "\"duration_s\":null,\"tags\":[\"real\",\"slow\"],\"device\":null,\"stages\":{},\"context\":null,"
+        "\"duration_s\":null,\"tags\":[\"real\",\"slow\"],\"suite_line\":12,\"device\":null,\"stages\":{},\"context\":"
+        "null,"
         "\"peak_stage\":null,\"categories_at_peak\":null,\"causes\":null,\"saved_for_backward_bytes\":null,"
         "\"loss\":null,\"sequence_hash\":null,\"oom\":null,\"estimates\":null,\"verdicts\":[]}\n");
     records_fixture_append(nights->base, line);
     struct run_figures figures = read_figures(nights->base);
     assert_string_equal(figures.cases[0].tags, "real\nslow");
+    assert_int_equal(figures.cases[0].suite_line, 12);
     run_figures_release(&figures);
 }
 

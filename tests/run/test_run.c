@@ -31,6 +31,7 @@ static void a_measured_case_is_a_row_with_its_verdicts(void **state)
     assert_int_equal(json_kind(json_get(line, "reason")), JSON_KIND_NULL);
     assert_int_equal(json_integer_or(json_get(line, "attempt"), 0), 1);
     assert_string_equal(json_string_or(json_at(json_get(line, "tags"), 0), ""), "quick");
+    assert_int_equal(json_integer_or(json_get(line, "suite_line"), 0), 4);
     const struct json *exact = verdict_at(line, "replay", "allocated_bytes_peak");
     assert_int_equal(json_integer_or(json_get(exact, "predicted"), -1), 2048);
     assert_int_equal(json_integer_or(json_get(exact, "measured"), -1), 2048);
