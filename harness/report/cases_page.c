@@ -475,6 +475,8 @@ const struct page_kind cases_page = {
     .own = {[REPORT_TABLE] = table_write,
             [REPORT_SUMMARY] = summary_write,
             [REPORT_CSV] = csv_write,
+            [REPORT_OPENMETRICS] = openmetrics_write,
+            [REPORT_BENCHMARK] = benchmark_json_write,
             [REPORT_JUNIT] = junit_write},
     .document = document_write,
     .has_figures = true,

@@ -15,7 +15,7 @@ struct cases_subject {
     struct arena arena;
 };
 
-page_own_writer table_write, summary_write, csv_write, junit_write;
+page_own_writer table_write, summary_write, csv_write, junit_write, openmetrics_write, benchmark_json_write;
 enum status_code document_write(const void *subject, struct text *text, struct status *error);
 
 #endif

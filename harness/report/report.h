@@ -62,6 +62,8 @@ enum run_outcome report_outcome(const struct report *report, struct text *reason
  *   json     one document: runs, cases as they were recorded, summary
  *   html     one page that needs nothing else: no scripts, no fetches
  *   latex    one document of booktabs tables, for papers
+ *   openmetrics     gauges, for Prometheus and its textfile collector
+ *   benchmark-json  measured peaks as github-action-benchmark reads them (customSmallerIsBetter)
  *   junit    XML; fail is a failure; error, oom and timeout are errors; skip is skipped */
 #define REPORT_FORMAT_TABLE(X)                                                                                         \
     X(TABLE, "", "table", " (default)", NULL, terminal)                                                                \
@@ -71,6 +73,8 @@ enum run_outcome report_outcome(const struct report *report, struct text *reason
     X(JSON, ", ", "json", "", NULL, none)                                                                              \
     X(HTML, ", ", "html", "", NULL, html)                                                                              \
     X(LATEX, ", ", "latex", "", "tex", latex)                                                                          \
+    X(OPENMETRICS, ", ", "openmetrics", "", "prometheus", none)                                                        \
+    X(BENCHMARK, ", ", "benchmark-json", "", NULL, none)                                                               \
     X(JUNIT, " or ", "junit", "", NULL, none)
 
 enum report_format {
@@ -85,7 +89,7 @@ enum {
 #undef REPORT_FORMAT_ONE
 };
 
-/* "table, summary, md, csv, json, html or junit", and the same with " (default)". */
+/* "table, summary, md, csv, json, html, ... or junit", and the same with " (default)". */
 #define REPORT_FORMAT_WORD(format, lead, word, mark, other, writer)      lead word
 #define REPORT_FORMAT_HELP_WORD(format, lead, word, mark, other, writer) lead word mark
 #define REPORT_FORMAT_WORDS                                              REPORT_FORMAT_TABLE(REPORT_FORMAT_WORD)

@@ -11,9 +11,9 @@
 #include "harness/report/report.h"
 
 #define REPORT_OPTION_TABLE(X)                                                                                         \
-    X(side, PAGE, table, VALUE, "NAME", "one table alone, by its name below (not as summary or junit)")                \
+    X(side, PAGE, table, VALUE, "NAME", "one table alone, by its name below (no summary, no junit or metrics)")        \
     X(cases, PART, timeline, VALUE, "GLOB", "draw the timelines of these cases too (ids or labels; '*': all)")         \
-    X(league, PAGE, league, FLAG, NULL, "the estimators ranked by their errors (not as summary or junit)")             \
+    X(league, PAGE, league, FLAG, NULL, "the estimators ranked by their errors (no summary, no junit or metrics)")     \
     X(weights_rule, PAGE, rule, VALUE, "FACTOR", "for which inference FACTOR x weights (1.2) is enough (as --league)") \
     X(weights_rule, PART, wasteful, VALUE, "PERCENT", "how far above the peak a prediction is wasteful (default: 10%)")
 
