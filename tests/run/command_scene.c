@@ -234,9 +234,9 @@ const struct json *case_of(const struct record_file *records, const char *id)
 /* What is measured outside of the ledger and the allocator, and so is never twice the same. */
 static bool may_differ(const char *key)
 {
-    static const char *const keys[] = {"duration_s",         "attempt",        "seconds",  "process_bytes",
-                                       "process_bytes_peak", "process_items",  "validity", "cgroup_bytes",
-                                       "cgroup_bytes_peak",  "footprint_bytes"};
+    static const char *const keys[] = {"duration_s",         "attempt",         "seconds",   "process_bytes",
+                                       "process_bytes_peak", "process_items",   "validity",  "cgroup_bytes",
+                                       "cgroup_bytes_peak",  "footprint_bytes", "suite_line"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         if (strcmp(key, keys[i]) == 0) {
             return true;
