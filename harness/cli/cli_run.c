@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "harness/base/shell_word.h"
 #include "harness/base/size.h"
@@ -27,7 +28,7 @@
 #include "harness/run/run.h"
 
 static const struct option_row options[] = {
-    {"device", OPTION_VALUE, "D", "auto (default), meta, host, host:mem=SIZE, cuda or cuda:N"},
+    {"device", OPTION_VALUE, "D", "auto (default), meta, host, host:mem=SIZE, cuda, cuda:N or cuda:all"},
     {"out", OPTION_VALUE, "DIR", "where records and report go (default: results/ and the suite's name)"},
     CHOICE_OPTION_ROWS,
     {"repeat", OPTION_VALUE, "N", "attempts at each case (default: the suite's repeat, else 1)"},
@@ -120,6 +121,12 @@ static enum status_code report_give(struct arena *arena, const struct report_fol
     return code;
 }
 
+/* "cuda:all", "GPU:all": every GPU, each for cases of its own. */
+static bool is_all_gpus(const char *device)
+{
+    return strcasecmp(device, "cuda:all") == 0 || strcasecmp(device, "gpu:all") == 0;
+}
+
 static enum status_code options_read(const struct arguments *arguments, char device[DEVICE_SPEC_BYTES],
                                      struct run_options *run, struct status *error)
 {
@@ -157,7 +164,10 @@ static enum status_code options_read(const struct arguments *arguments, char dev
                           "run: --resume goes on with a run as it was begun, and --last-failed begins another; leave "
                           "one out");
     }
-    if (code == STATUS_OK && run->device != NULL) {
+    if (code == STATUS_OK && run->device != NULL && is_all_gpus(run->device)) {
+        run->all_gpus = true;
+        run->device = "cuda";
+    } else if (code == STATUS_OK && run->device != NULL) {
         code = device_spec_words(run->device, device, error);
         run->device = device;
     }
@@ -365,6 +375,9 @@ const struct command command_run = {
                "if the run is finished, that is said, and the exit code is that of the run. --last-failed: cases\n"
                "that failed, could not be measured or judged, or are missing; if there are none, the exit code is\n"
                "0. Of --max-failures, cases that are not reached are missing.\n"
+               "\n"
+               "--device cuda:all: each case on the next GPU that is free, one at a time on each (--jobs: so many on\n"
+               "each). They must be of one name. A case sees its GPU alone, and runs on the cores near it.\n"
                "\n"
                "Only one run at a time measures on a GPU, for all users of the machine. Others are refused (exit\n"
                "code 3), wait, or share the GPU if all of them do. The lock is a file in /run/lock or /tmp, or in\n"

@@ -14,6 +14,7 @@
 #include "harness/base/bytes_write.h"
 #include "harness/base/clock.h"
 #include "harness/device/kernel_file.h"
+#include "harness/run/gpu_lane.h"
 
 /* Counted before the signal is sent (mm/oom_kill.c of Linux), in every cgroup. */
 static int64_t oom_kills_read(void)
@@ -83,9 +84,11 @@ enum status_code child_start(const struct case_runner *runner, const struct case
     if (pid == 0) {
         close(ends[0]);
         child_prepare(parent, mask);
-        (job->step == CASE_MEASURE          ? runner->run
-         : job->step == CASE_SEARCH_PREDICT ? runner->predict
-                                            : runner->prove)(runner->context, job, ends[1]);
+        struct case_job own = *job;
+        own.device = own.lane != NULL ? gpu_lane_enter(own.lane) : own.device;
+        (own.step == CASE_MEASURE          ? runner->run
+         : own.step == CASE_SEARCH_PREDICT ? runner->predict
+                                           : runner->prove)(runner->context, &own, ends[1]);
         _exit(0);
     }
     setpgid(pid, pid); /* here too: the child may not have got that far when it is to be ended */

@@ -46,8 +46,7 @@ static enum status_code interruption_set(struct status *error)
     return status_set(error, STATUS_DEVICE, "interrupted before the first case; nothing was measured");
 }
 
-/* The child's whole answer in *answer, or NULL if it gave none. */
-static enum status_code probe_run(const struct device_claim_request *request, const char *spec, struct json **answer,
+enum status_code device_claim_ask(const struct device_claim_request *request, const char *spec, struct json **answer,
                                   struct status *error)
 {
     const struct case_runner prober = {.run = request->options->runner->identify,
@@ -97,7 +96,7 @@ static enum status_code spec_name(const struct device_claim_request *request, co
                                   struct device_claim *claim, struct claim_name *name, struct status *error)
 {
     struct json *answer = NULL;
-    enum status_code code = probe_run(request, spec, &answer, error);
+    enum status_code code = device_claim_ask(request, spec, &answer, error);
     if (code != STATUS_OK) {
         return code;
     }

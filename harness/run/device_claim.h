@@ -24,6 +24,12 @@ struct device_claim_request {
     const struct run_signals *signals;
 };
 
+/* Asks in a child what one spec stands for; options->runner must be able to say it. *answer: its whole answer, or NULL
+ * if it gave none; the caller releases it. spec, and specs of the request, may be any. STATUS_DEVICE: interrupted.
+ * STATUS_IO. */
+enum status_code device_claim_ask(const struct device_claim_request *request, const char *spec, struct json **answer,
+                                  struct status *error);
+
 /* Asks for each spec which device it stands for, in a child, because asking starts the driver; then takes the locks one
  * after the other in the order of their names, so that no two runs wait for each other, and waits for them up to
  * options->wait_device_seconds. If a GPU cannot be named or there is no folder for locks, the run goes on without,

@@ -5,6 +5,7 @@
 
 #include "harness/device/device_spec.h"
 #include "harness/question/place_request.h"
+#include "harness/run/gpu_lanes.h"
 
 enum { GPU_NUMBERS = 100 }; /* a place text has no more */
 
@@ -24,6 +25,14 @@ static void spec_add(struct device_specs *specs, const char *spec)
         }
     }
     specs->specs[specs->count++] = spec;
+}
+
+/* Each GPU, in the place of the one spec that stands for all of them. */
+static void lanes_add(const struct gpu_lanes *lanes, struct device_specs *specs)
+{
+    for (int i = 0; i < lanes->count; i++) {
+        spec_add(specs, lanes->lanes[i].spec);
+    }
 }
 
 static bool spec_may_be_gpu(const char *spec)
@@ -63,6 +72,10 @@ enum status_code device_specs_collect(const struct run_options *options, struct 
         const struct suite_case *case_ = &suite->cases[i];
         const char *spec = device_spec_of(options, case_);
         if (case_choice_attempts(options->choice, suite, i) > 0) {
+            if (options->lanes != NULL && options->lanes->count > 0) {
+                lanes_add(options->lanes, &made);
+                continue;
+            }
             spec_add(&made, spec);
             whole = !spec_may_be_gpu(spec) || gpus_add(case_, &made);
         }

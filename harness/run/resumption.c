@@ -342,6 +342,26 @@ bool resumption_is_finished(const struct resumption *resumption)
     return resumption->end != NULL && !json_boolean_or(json_get(resumption->end, "interrupted"), true);
 }
 
+void resumption_tell(const struct run_options *options, const struct resumption *resumption,
+                     const struct run_result *result)
+{
+    char text[STATUS_TEXT_BYTES];
+    const char *started = json_string_or(json_get(resumption->run, "started"), "");
+    if (options->progress.warned == NULL) {
+        return;
+    }
+    if (resumption->run == NULL) {
+        snprintf(text, sizeof text, "%.300s has no run to resume; one begins", options->folder);
+    } else if (result->finished) {
+        snprintf(text, sizeof text, "nothing to resume: the run of %.40s in %.300s %s", started, options->folder,
+                 result->stopped ? "has as many failed cases as --max-failures allows; give more" : "is finished");
+    } else {
+        snprintf(text, sizeof text, "the run of %.40s in %.300s goes on: %d of %d attempts are there", started,
+                 options->folder, resumption->made_count, result->total);
+    }
+    options->progress.warned(options->progress.context, text);
+}
+
 void resumption_release(struct resumption *resumption)
 {
     json_release(resumption->run);

@@ -37,6 +37,10 @@ enum status_code resumption_devices_check(const struct run_options *options, con
 /* Whether the run made all attempts that it was to make, and said so. */
 bool resumption_is_finished(const struct resumption *resumption);
 
+/* Tells options->progress.warned in one line what becomes of the run. */
+void resumption_tell(const struct run_options *options, const struct resumption *resumption,
+                     const struct run_result *result);
+
 void resumption_release(struct resumption *resumption); /* all zero is accepted */
 
 #endif

@@ -13,6 +13,7 @@
 #include "harness/run/device_claim.h"
 #include "harness/run/device_specs.h"
 #include "harness/run/external_estimates.h"
+#include "harness/run/gpu_lanes.h"
 #include "harness/run/resumption.h"
 #include "harness/run/run_check.h"
 #include "harness/run/run_line.h"
@@ -23,6 +24,9 @@ enum { WAIT_MS_MAXIMUM = 250, WAIT_MS_ENDING = 2 };
 
 struct run {
     const struct run_options *options;
+    struct run_options own; /* these, with the lanes of the run */
+    struct gpu_lanes lanes; /* of --device cuda:all; none: the workers are alike */
+    int worker_count;
     struct record_writer *writer;
     struct worker *workers;
     int next_case, next_attempt; /* what is to be started next */
@@ -40,7 +44,7 @@ struct run {
 };
 
 /* The next attempt, or false if all have been started. */
-static bool job_next(struct run *run, struct case_job *job)
+static bool job_next(struct run *run, const struct gpu_lane *lane, struct case_job *job)
 {
     const struct suite *suite = run->options->suite;
     while (run->next_case < suite->case_count) {
@@ -57,6 +61,7 @@ static bool job_next(struct run *run, struct case_job *job)
                 (struct case_job){.case_ = case_,
                                   .case_number = run->next_case,
                                   .device = device_spec_of(run->options, case_),
+                                  .lane = lane,
                                   .catalogue_dir = run->options->catalogue_dir,
                                   .constants = run->options->constants,
                                   .reference_dir = run->options->reference_dir,
@@ -94,10 +99,11 @@ static enum status_code workers_fill(struct run *run)
 {
     const struct run_progress *progress = &run->options->progress;
     const struct worker_means means = means_of(run);
-    for (int i = 0; i < run->options->jobs; i++) {
+    for (int i = 0; i < run->worker_count; i++) {
         struct worker *worker = &run->workers[i];
+        const struct gpu_lane *lane = run->lanes.count > 0 ? &run->lanes.lanes[i % run->lanes.count] : NULL;
         struct case_job job;
-        if (worker->busy || run->result.stopped || !job_next(run, &job)) {
+        if (worker->busy || run->result.stopped || !job_next(run, lane, &job)) {
             continue;
         }
         enum status_code code = worker_start(worker, &job, &means, run->error);
@@ -175,7 +181,7 @@ static void workers_wait(struct run *run, struct pollfd *polls)
     int64_t now = clock_ns(), wait_ms = WAIT_MS_MAXIMUM;
     nfds_t count = 0;
     polls[count++] = (struct pollfd){.fd = run->signals.file, .events = POLLIN};
-    for (int i = 0; i < run->options->jobs; i++) {
+    for (int i = 0; i < run->worker_count; i++) {
         const struct worker *worker = &run->workers[i];
         if (!worker->busy) {
             continue;
@@ -195,7 +201,7 @@ static void workers_wait(struct run *run, struct pollfd *polls)
 static enum status_code workers_tend(struct run *run, int *busy)
 {
     *busy = 0;
-    for (int i = 0; i < run->options->jobs; i++) {
+    for (int i = 0; i < run->worker_count; i++) {
         struct worker *worker = &run->workers[i];
         if (!worker->busy) {
             continue;
@@ -220,14 +226,14 @@ static void workers_end(struct run *run)
 {
     bool impatient = false;
     int busy = 0;
-    for (int i = 0; i < run->options->jobs; i++) {
+    for (int i = 0; i < run->worker_count; i++) {
         if (run->workers[i].busy) {
             child_kill(&run->workers[i].child);
         }
     }
     do {
         busy = 0;
-        for (int i = 0; i < run->options->jobs; i++) {
+        for (int i = 0; i < run->worker_count; i++) {
             struct worker *worker = &run->workers[i];
             if (worker->busy) {
                 child_tend(&worker->child);
@@ -236,7 +242,7 @@ static void workers_end(struct run *run)
         }
         impatient = busy > 0 && run_signals_came(&run->signals, WAIT_MS_ENDING);
     } while (busy > 0 && !impatient);
-    for (int i = 0; i < run->options->jobs; i++) {
+    for (int i = 0; i < run->worker_count; i++) {
         worker_release(&run->workers[i]);
     }
 }
@@ -244,7 +250,7 @@ static void workers_end(struct run *run)
 /* Every attempt, until all have ended, a signal comes, or a record cannot be written. */
 static enum status_code attempts_make(struct run *run)
 {
-    size_t jobs = (size_t)run->options->jobs;
+    size_t jobs = (size_t)run->worker_count;
     struct pollfd *polls = calloc(jobs + 1, sizeof *polls);
     run->workers = calloc(jobs, sizeof *run->workers);
     enum status_code code = STATUS_OK;
@@ -338,6 +344,20 @@ static enum status_code run_record(struct run *run)
     return code;
 }
 
+/* As many workers as GPUs, or a multiple of that. */
+static enum status_code lanes_find(struct run *run)
+{
+    enum status_code code = gpu_lanes_find(run->options, &run->signals, &run->lanes, run->error);
+    if (code == STATUS_OK && run->lanes.count > 0) {
+        run->worker_count = run->lanes.count * run->options->jobs;
+        run->own = *run->options;
+        run->own.lanes = &run->lanes;
+        run->options = &run->own;
+        code = children_afford(run->worker_count, run->error);
+    }
+    return code;
+}
+
 static enum status_code devices_claim(struct run *run)
 {
     struct device_specs specs = {0};
@@ -371,18 +391,10 @@ static void resumption_take(struct run *run)
     }
 }
 
-static void run_tell(const struct run *run, const char *text)
-{
-    if (run->options->progress.warned != NULL) {
-        run->options->progress.warned(run->options->progress.context, text);
-    }
-}
-
 /* Opens the records of the folder, if there are any, and finds the run that goes on. result.finished: none does. */
 static enum status_code resumption_begin(struct run *run)
 {
     const struct run_options *options = run->options;
-    char text[STATUS_TEXT_BYTES];
     enum status_code code = STATUS_OK;
     bool is_there = record_is_in(options->folder);
     if (is_there) {
@@ -394,24 +406,13 @@ static enum status_code resumption_begin(struct run *run)
     if (code != STATUS_OK) {
         return code;
     }
-    if (run->resumption.run == NULL) {
-        snprintf(text, sizeof text, "%.300s has no run to resume; one begins", options->folder);
-        run_tell(run, text);
-        return STATUS_OK;
+    if (run->resumption.run != NULL) {
+        resumption_take(run);
+        run->result.stopped =
+            options->max_failures > 0 && run->failed_count >= options->max_failures && run->done < run->result.total;
+        run->result.finished = resumption_is_finished(&run->resumption) || run->result.stopped;
     }
-    const char *started = json_string_or(json_get(run->resumption.run, "started"), "");
-    resumption_take(run);
-    run->result.stopped =
-        options->max_failures > 0 && run->failed_count >= options->max_failures && run->done < run->result.total;
-    run->result.finished = resumption_is_finished(&run->resumption) || run->result.stopped;
-    if (run->result.finished) {
-        snprintf(text, sizeof text, "nothing to resume: the run of %.40s in %.300s %s", started, options->folder,
-                 run->result.stopped ? "has as many failed cases as --max-failures allows; give more" : "is finished");
-    } else {
-        snprintf(text, sizeof text, "the run of %.40s in %.300s goes on: %d of %d attempts are there", started,
-                 options->folder, run->done, run->result.total);
-    }
-    run_tell(run, text);
+    resumption_tell(options, &run->resumption, &run->result);
     return STATUS_OK;
 }
 
@@ -427,7 +428,10 @@ static void finished_settle(struct run *run)
 static enum status_code run_make(struct run *run)
 {
     const struct run_options *options = run->options;
-    enum status_code code = devices_claim(run);
+    enum status_code code = options->all_gpus ? lanes_find(run) : STATUS_OK;
+    if (code == STATUS_OK) {
+        code = devices_claim(run);
+    }
     if (code == STATUS_OK) {
         code = constants_check(options, run->claim.devices, run->error);
     }
@@ -454,12 +458,13 @@ static void run_release(struct run *run)
     run_signals_close(&run->signals);
     outcome_release(&run->outcome);
     resumption_release(&run->resumption);
+    gpu_lanes_release(&run->lanes);
     free(run->failed);
 }
 
 enum status_code run_suite(const struct run_options *options, struct run_result *result, struct status *error)
 {
-    struct run run = {.options = options, .error = error};
+    struct run run = {.options = options, .worker_count = options->jobs, .error = error};
     *result = (struct run_result){0};
     enum status_code code = run_options_check(options, &run.result.total, error);
     if (code == STATUS_OK) {

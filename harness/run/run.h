@@ -54,6 +54,7 @@ struct case_job {
     const struct constants *constants; /* as in struct run_options */
     const char *reference_dir;
     const char *version;         /* of the program; NULL: unknown */
+    const struct gpu_lane *lane; /* of the children; NULL: they see all that there is */
     const char *folder;          /* for files of this attempt, emptied and removed after it; NULL: it has none */
     const struct json *external; /* what external estimators say: name -> estimate; NULL: nothing */
     int attempt;                 /* from 1 */
@@ -98,6 +99,9 @@ struct run_progress {
     void (*ended)(void *context, const struct json *case_line, int done, int total);
 };
 
+struct gpu_lane;
+struct gpu_lanes;
+
 struct run_options {
     const struct suite *suite;
     const struct case_runner *runner;
@@ -106,7 +110,9 @@ struct run_options {
     const struct case_choice *choice; /* NULL: every case, as often as the suite says */
     const struct shard_plan *shards;  /* whose part `shard` (from 1) the choice is; NULL: it is no part */
     int shard;
-    int jobs;              /* children at a time, 1 to RUN_JOBS_MAXIMUM */
+    int jobs;      /* children at a time, of all_gpus on each of them; 1 to RUN_JOBS_MAXIMUM */
+    bool all_gpus; /* with device "cuda": cases are measured on all GPUs at the same time, which must be of one name */
+    const struct gpu_lanes *lanes; /* of the run itself */
     bool can_share_device; /* whoever asks has an option for it, which is what is advised where a GPU is taken */
     bool share_device; /* GPUs may be used by other runs that share too; then figures of the whole device are unknown */
     bool fitting; /* leave out cases on one device for which it has not enough free; searches try what runs anyway */

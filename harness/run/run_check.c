@@ -7,6 +7,7 @@
 #include "harness/base/nearest.h"
 #include "harness/device/device_spec.h"
 #include "harness/estimate/estimate.h"
+#include "harness/question/place_request.h"
 #include "harness/run/device_specs.h"
 #include "harness/run/search.h"
 #include "harness/suite/suite_external.h"
@@ -108,6 +109,24 @@ static enum status_code searches_check(const struct run_options *options, struct
     return STATUS_OK;
 }
 
+/* A case that lies on several GPUs needs them all, and its children would see one. */
+static enum status_code all_gpus_check(const struct run_options *options, struct status *error)
+{
+    for (int i = 0; i < options->suite->case_count; i++) {
+        const struct suite_case *case_ = &options->suite->cases[i];
+        const char *place = case_->identity.workload.place;
+        struct place_text text;
+        if (case_selected(options, i) && place != NULL && place_text_parse(place, &text, NULL) == STATUS_OK &&
+            place_text_gpu_after(&text, 0) > 0) {
+            return status_set(error, STATUS_INVALID,
+                              "--device cuda:all gives each case one GPU, and %s lies on several; leave such cases out "
+                              "with --not, and run them with --device cuda",
+                              case_->id);
+        }
+    }
+    return STATUS_OK;
+}
+
 enum status_code run_options_check(const struct run_options *options, int *total, struct status *error)
 {
     *total = 0;
@@ -122,6 +141,9 @@ enum status_code run_options_check(const struct run_options *options, int *total
     enum status_code code = suite_tolerances_check(options->suite, options->runner, error);
     if (code == STATUS_OK) {
         code = searches_check(options, error);
+    }
+    if (code == STATUS_OK && options->all_gpus) {
+        code = all_gpus_check(options, error);
     }
     if (code != STATUS_OK) {
         return code;

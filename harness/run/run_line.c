@@ -90,6 +90,11 @@ static struct json *host_json(void)
     return json_made(host, made);
 }
 
+static const char *device_words(const struct run_options *options)
+{
+    return options->all_gpus ? "cuda:all" : options->device != NULL ? options->device : "auto";
+}
+
 /* "none", the hash of those that were asked for, or null: those of each device, as they are found. */
 static struct json *constants_json(const struct run_options *options)
 {
@@ -127,7 +132,7 @@ struct json *run_line_make(const struct run_options *options, const struct devic
         json_set(line, "resumption", resumption != NULL ? json_integer_new(resumption->number) : json_null_new()) &&
         json_set(line, "started", json_string_new(time_text(started))) && json_set(line, "tool", tool_json(options)) &&
         json_set(line, "suite", suite_json(options, total)) && json_set(line, "shard", shard_json(options)) &&
-        json_set(line, "device", json_string_new(options->device != NULL ? options->device : "auto")) &&
+        json_set(line, "device", json_string_new(device_words(options))) &&
         json_set(line, "jobs", json_integer_new(options->jobs)) && options_set(line, options) &&
         json_set(line, "devices", json_share(claim->devices)) && json_set(line, "variables", run_variables_json()) &&
         json_set(line, "device_lock", device_claim_json(claim)) && json_set(line, "host", host_json()) &&

@@ -13,7 +13,8 @@ struct emulated_board {
 };
 
 /* EMULATED_GPUS says how many there are, up to EMULATED_BOARDS_MAXIMUM; two where it is not set. They are an sm_75, an
- * sm_90, an sm_80 and an sm_120, and these again; EMULATED_FIRST=1 begins with the sm_90, and so on. */
+ * sm_90, an sm_80 and an sm_120, and these again; EMULATED_FIRST=1 begins with the sm_90, and so on; with
+ * EMULATED_ALIKE all are as the first. */
 int emulated_board_count(void);
 const struct emulated_board *emulated_board_at(int board);
 
