@@ -168,7 +168,7 @@ static void change_row_add(const struct telling *telling, struct page_table *tab
                  (const struct cell[]){
                      cell_word(gate_verdict_word(one->verdict)), cell_word(level_name((enum level)level)),
                      cell_bytes(base_bytes), cell_bytes(now_bytes), cell_difference(now_bytes, base_bytes), change,
-                     cell_word(one->id), cell_word(one->id), cell_word(page_word_move(telling->page, &why))});
+                     cell_word(one->now->label), cell_word(one->id), cell_word(page_word_move(telling->page, &why))});
 }
 
 static int kind_count(const struct gate *gate, bool (*is_kind)(const struct gate_case *one))

@@ -119,6 +119,9 @@ static void pages_go_to_files_and_a_summary_is_appended(void **state)
     struct command_result result = shell("grep -c '^# Gate$' summary.md; grep -c outcome page.json; ls");
     command_says(&result.output, "2\n1\n");
     command_result_release(&result);
+    gate_check("worse --output /dev/full", 2, "", "/dev/full");
+    gate_check("worse --summary /dev/full", 2, "", "/dev/full: cannot be written: No space left on device");
+    gate_check("worse >/dev/full", 2, "", "No space left on device");
     gate_check("worse --summary absent/summary.md", 2, "", "absent/summary.md: cannot be written");
 }
 

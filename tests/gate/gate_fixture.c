@@ -22,8 +22,9 @@ void side_make(struct side *side)
     *side = (struct side){0};
     for (int number = 0; number < SIDE_CASES; number++) {
         snprintf(side->ids[number], sizeof side->ids[number], "case-%d", number);
+        snprintf(side->labels[number], sizeof side->labels[number], "case %d", number);
         side->cases[number] = (struct case_figures){.id = side->ids[number],
-                                                    .label = side->ids[number],
+                                                    .label = side->labels[number],
                                                     .status = "ok",
                                                     .reason = "",
                                                     .machine = "cuda|NVIDIA H200|sm_90|0",

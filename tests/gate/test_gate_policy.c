@@ -10,6 +10,7 @@
 
 #include "harness/gate/gate_words.h"
 #include "tests/gate/gate_fixture.h"
+#include "tests/support/whole_file.h"
 
 static const int64_t mib = 1024 * 1024;
 
@@ -280,6 +281,25 @@ static void what_is_wrong_with_a_policy_is_said_with_its_place(void **state)
     }
 }
 
+/* Every policy that docs/GATE.md shows. */
+static void the_policies_of_the_documentation_are_ones(void **state)
+{
+    char *page = whole_file_read("docs/GATE.md");
+    int count = 0;
+    (void)state;
+    for (char *at = page; (at = strstr(at, "```yaml\n")) != NULL; count++) {
+        at += strlen("```yaml\n");
+        char *end = strstr(at, "```");
+        assert_non_null(end);
+        *end = '\0';
+        struct gate_policy policy = policy_of(at);
+        gate_policy_release(&policy);
+        at = end + 1;
+    }
+    assert_int_equal(count, 1);
+    free(page);
+}
+
 static void a_leap_day_is_a_day(void **state)
 {
     struct gate_policy policy =
@@ -356,6 +376,7 @@ int main(void)
         cmocka_unit_test(a_known_failure_that_passes_or_matches_nothing_is_told),
         cmocka_unit_test(a_known_failure_is_of_its_levels_alone),
         cmocka_unit_test(what_is_wrong_with_a_policy_is_said_with_its_place),
+        cmocka_unit_test(the_policies_of_the_documentation_are_ones),
         cmocka_unit_test(a_leap_day_is_a_day),
         cmocka_unit_test(hostile_files_are_refused_with_a_place),
         cmocka_unit_test(the_policy_that_is_shipped_is_one),
