@@ -6,10 +6,9 @@
 
 enum { SIDE_CASES = 5 };
 
-/* A run of SIDE_CASES cases, "case-0" and so on with labels "case 0", of which number n has (n + 1) * 100 MiB requested, 1, 3, 500 and 510
- * MiB more on the levels behind it, and ended ok. It stands in line 10 + n, and
- * began on 2026-11-20 on an H200 with driver 570. The strings are
- * constants, and the lists are those of the side itself. */
+/* A run of SIDE_CASES cases, "case-0" and so on with labels "case 0", of which number n has (n + 1) * 100 MiB requested
+ * and 1, 3, 500 and 510 MiB more on the levels behind it, stands in line 10 + n, and ended ok. It began on 2026-11-20
+ * on an H200 with driver 570. The strings are constants, and the lists are those of the side itself. */
 struct side {
     struct case_figures cases[SIDE_CASES];
     char ids[SIDE_CASES][16], labels[SIDE_CASES][16];
