@@ -48,14 +48,14 @@ CURL_WHY_NOT := $(if $(filter no,$(CURL)),CURL=no was given,$(shell printf '\043
 # Without these nothing compiles, which is said before hundreds of sources say so. What was built here once is not asked
 # again.
 ifeq ($(if $(filter all tests install check bench,$(or $(MAKECMDGOALS),all)),$(wildcard $(BUILD)/assay),no),)
-HEADERS_MISSING := $(strip $(foreach h,hwloc.h jansson.h yaml.h,$(shell printf '\043include <%s>\n' $(h) | \
+HEADERS_MISSING := $(strip $(foreach h,hwloc.h jansson.h yaml.h sqlite3.h,$(shell printf '\043include <%s>\n' $(h) | \
                 $(CC) -fsyntax-only -x c - 2>/dev/null || echo $(h))))
 ifneq ($(HEADERS_MISSING),)
 $(error missing: $(HEADERS_MISSING). Run ci/install-deps.sh, or as root: apt-get install \
         $(shell CC="$(CC)" ci/install-deps.sh --needed))
 endif
 endif
-LDLIBS   := -lhwloc -ljansson -lyaml -ldl -lm -pthread $(OPENMP)
+LDLIBS   := -lhwloc -ljansson -lyaml -lsqlite3 -ldl -lm -pthread $(OPENMP)
 
 # ---- sources ----
 LIB_C      := $(filter-out harness/cli/%,$(wildcard harness/*/*.c)) $(wildcard models/*/*.c)
@@ -413,7 +413,7 @@ info: ## say what was detected, what will be built, and why not
 	@echo "compiler        $(CC): $(shell $(CC) --version 2>/dev/null | head -n 1)"
 	@echo "variant         $(VARIANT), in $(BUILD)/ ($(OPTIMISE))"
 	@echo "OpenMP          $(or $(OPENMP),no: $(CC) does not take -fopenmp. Host kernels run on one core.)"
-	@for header in hwloc.h jansson.h yaml.h cmocka.h; do \
+	@for header in hwloc.h jansson.h yaml.h sqlite3.h cmocka.h; do \
 	    printf '%-15s ' "$$header"; \
 	    printf '#include <%s>\n' stdarg.h stddef.h stdint.h setjmp.h "$$header" \
 	        | $(CC) -fsyntax-only -x c - 2>/dev/null && echo found || echo "missing: run ci/install-deps.sh"; done

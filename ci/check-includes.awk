@@ -8,7 +8,7 @@ BEGIN {
     floor["tape"] = 2;   floor["record"] = 2;  floor["hardware"] = 2
     floor["hub"] = 2;    floor["checkpoint"] = 2
     floor["models"] = 3; floor["device"] = 3;  floor["report"] = 3
-    floor["suite"] = 4;  floor["memory"] = 4
+    floor["suite"] = 4;  floor["memory"] = 4; floor["history"] = 4
     floor["replay"] = 5; floor["gate"] = 5
     floor["estimate"] = 6; floor["placement"] = 6
     floor["load"] = 7;   floor["question"] = 8; floor["law"] = 8
@@ -28,7 +28,7 @@ BEGIN {
     door["^(cblas|openblas)"] = "^harness/device/"
     door["^lapacke"] = "^harness/law/"
     door["^cmocka"] = "^tests/"
-    door["^sqlite3"] = "^harness/report/"
+    door["^sqlite3"] = "^harness/history/"
     door["^curl/"] = "^harness/hub/"
 
     # Models are arithmetic: files and the network are for the room that finds them.

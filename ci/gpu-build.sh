@@ -63,7 +63,7 @@ build_why_not() {
     fi
     lacking=$(packages_missing)
     case " $lacking " in
-    *' make '* | *' gcc '* | *' libhwloc-dev '* | *' libjansson-dev '* | *' libyaml-dev '*)
+    *' make '* | *' gcc '* | *' libhwloc-dev '* | *' libjansson-dev '* | *' libyaml-dev '* | *' libsqlite3-dev '*)
         echo "$lacking missing; as root: apt-get install $lacking"
         ;;
     esac

@@ -39,6 +39,7 @@ probe() {
     has_header hwloc.h || missing="$missing libhwloc-dev"
     has_header jansson.h || missing="$missing libjansson-dev"
     has_header yaml.h || missing="$missing libyaml-dev"
+    has_header sqlite3.h || missing="$missing libsqlite3-dev"
     has_header cmocka.h || missing="$missing libcmocka-dev"
     has_library 'libopenblas\.so\.0' || wanted="$wanted libopenblas0-pthread"
     has_library 'liblapacke\.so\.3' || wanted="$wanted liblapacke"

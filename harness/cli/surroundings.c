@@ -8,6 +8,7 @@ static const struct surrounding variables[] = {
                        "empty value counts as none."},
     {"ASSAY_PLUGIN_DIR", "The folder of libassay_cuda.so, in place of those beside the program and of the place of "
                          "installation."},
+    {"ASSAY_HISTORY", "The file that assay history keeps, in place of results/history.db."},
     {"ASSAY_LOCK_DIR", "The folder of the locks of GPUs, in place of /run/lock and /tmp. All users of a GPU need the "
                        "same one."},
     {"ASSAY_CUDNN", "no: convolutions are computed without cuDNN, even where it is there."},

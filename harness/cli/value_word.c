@@ -10,11 +10,13 @@
 static const struct value_word words[] = {
     {"A", VALUE_FIELD, "attention", false},
     {"A..B", VALUE_FREE, NULL, false},
+    {"ACTION", VALUE_CHOICE, "import|show|trend|prune|export", false},
     {"BASE", VALUE_FILE, NULL, false},
     {"CHECKPOINT", VALUE_FILE, NULL, false},
     {"CLASS", VALUE_FREE, NULL, false},
     {"COMMAND", VALUE_COMMAND, NULL, false},
     {"D", VALUE_DEVICE, NULL, true},
+    {"DATE", VALUE_FREE, NULL, false},
     {"DEVICE", VALUE_CONSTANTS, NULL, false},
     {"DEVICE=SIZE,...", VALUE_FREE, NULL, false},
     {"DIR", VALUE_FOLDER, NULL, false},

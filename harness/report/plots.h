@@ -1,4 +1,5 @@
-/* Plots: one page of data drawn. Not for anybody outside this folder. */
+/* Plots: one page of data drawn. For this folder, and for the
+ * pages of harness/history and harness/gate. */
 #ifndef ASSAY_REPORT_PLOTS_H
 #define ASSAY_REPORT_PLOTS_H
 

@@ -31,6 +31,12 @@ enum status_code report_open_side(const char *path, struct report **report, stru
  * STATUS_INVALID if there is no such run. */
 enum status_code report_open_run(const char *path, const char *run_id, struct report **report, struct status *error);
 
+/* The same of each run of the folder, in the order of the file, which is read once, however many runs are in it. visit
+ * borrows the report; what it returns ends the reading if it is no STATUS_OK. A run whose parts do not stand one after
+ * the other (it went on after another) is visited again, as a whole, for each further part. */
+typedef enum status_code report_visitor(const struct report *report, void *context, struct status *error);
+enum status_code report_each_run(const char *path, report_visitor *visit, void *context, struct status *error);
+
 void report_release(struct report *report); /* NULL is accepted */
 
 struct report_counts {

@@ -239,25 +239,62 @@ static bool cases_order(struct report *report)
     return report->order != NULL;
 }
 
-static enum status_code records_read(struct report *report, const char *run_id, bool with_comparisons,
+/* What is read of a stream: all lines, those of one run_id, or the run that follows. */
+struct reading_part {
+    const char *run_id;      /* NULL: of every run */
+    bool is_next;            /* the run whose line is in `line`, up to the next one of another run_id */
+    int first_run;           /* of the file */
+    struct record_line line; /* of is_next alone */
+};
+
+static const char *run_id_of(const struct json *run)
+{
+    return json_string_or(json_get(run, "run_id"), "");
+}
+
+/* Whether the line that stands in part begins another run than the one that the report has. */
+static bool part_has_ended(const struct report *report, const struct reading_part *part)
+{
+    return part->is_next && part->line.type == RECORD_LINE_RUN && json_count(report->runs) > 0 &&
+           strcmp(run_id_of(part->line.value), run_id_of(report_run(report))) != 0;
+}
+
+/* The lines of the part, one after the other. *made: false if memory ran out. */
+static enum status_code part_read(struct reading *reading, struct reading_part *part, bool *made, struct status *error)
+{
+    struct report *report = reading->report;
+    bool is_held = part->is_next; /* the first line was read by whoever looked for the next run */
+    enum status_code code = STATUS_OK;
+    do {
+        if (!is_held) {
+            code = record_stream_next(report->stream, &part->line, error);
+        }
+        is_held = false;
+        if (code != STATUS_OK || part->line.type == RECORD_LINE_NONE || part_has_ended(report, part)) {
+            break;
+        }
+        struct record_line line = part->line;
+        line.run -= part->first_run;
+        *made = line_choose(reading, &line);
+    } while (*made);
+    return code;
+}
+
+static enum status_code records_read(struct report *report, struct reading_part *part, bool with_comparisons,
                                      struct status *error)
 {
-    struct reading reading = {.report = report, .run_id = run_id, .with_comparisons = with_comparisons};
-    struct record_line line = {.type = RECORD_LINE_RUN};
+    struct reading reading = {.report = report, .run_id = part->run_id, .with_comparisons = with_comparisons};
+    const int damaged_before = part->is_next ? record_stream_damaged_count(report->stream) : 0;
     bool made = true;
-    enum status_code code = STATUS_OK;
-    while (made && code == STATUS_OK && line.type != RECORD_LINE_NONE) {
-        code = record_stream_next(report->stream, &line, error);
-        made = code != STATUS_OK || line_choose(&reading, &line);
-    }
-    if (code == STATUS_OK && made && run_id != NULL && json_count(report->runs) == 0) {
-        code = status_set(error, STATUS_INVALID, "%s: the run %.40s is not in it", report->source, run_id);
+    enum status_code code = part_read(&reading, part, &made, error);
+    if (code == STATUS_OK && made && part->run_id != NULL && json_count(report->runs) == 0) {
+        code = status_set(error, STATUS_INVALID, "%s: the run %.40s is not in it", report->source, part->run_id);
     }
     if (code == STATUS_OK &&
         !(made && cases_finish(&reading) && missing_mark(&reading) && basis_mark(report) && cases_order(report))) {
         code = memory_error(error, report->source);
     }
-    report->damaged_line_count = record_stream_damaged_count(report->stream);
+    report->damaged_line_count = record_stream_damaged_count(report->stream) - damaged_before;
     arena_release(&reading.arena);
     name_table_release(&reading.ids);
     selection_release(&reading.selection);
@@ -265,20 +302,30 @@ static enum status_code records_read(struct report *report, const char *run_id, 
     return code;
 }
 
+/* An empty report; NULL: no memory. */
+static struct report *report_begin(const char *path)
+{
+    struct report *made = calloc(1, sizeof *made);
+    if (made != NULL) {
+        made->estimators[made->estimator_count++] = "replay";
+        made->source = arena_copy(&made->arena, path);
+        made->runs = json_array_new();
+        if (made->source == NULL || made->runs == NULL) {
+            report_release(made);
+            made = NULL;
+        }
+    }
+    return made;
+}
+
 static enum status_code report_read(const char *path, const char *run_id, bool with_comparisons, struct report **report,
                                     struct status *error)
 {
-    struct report *made = calloc(1, sizeof *made);
-    if (made == NULL) {
-        return memory_error(error, path);
-    }
-    made->estimators[made->estimator_count++] = "replay";
-    made->source = arena_copy(&made->arena, path);
-    made->runs = json_array_new();
-    enum status_code code = made->source == NULL || made->runs == NULL ? memory_error(error, path)
-                                                                       : record_stream_open(path, &made->stream, error);
+    struct reading_part part = {.run_id = run_id};
+    struct report *made = report_begin(path);
+    enum status_code code = made == NULL ? memory_error(error, path) : record_stream_open(path, &made->stream, error);
     if (code == STATUS_OK) {
-        code = records_read(made, run_id, with_comparisons, error);
+        code = records_read(made, &part, with_comparisons, error);
     }
     if (code != STATUS_OK) {
         report_release(made);
@@ -286,6 +333,69 @@ static enum status_code report_read(const char *path, const char *run_id, bool w
     }
     *report = made;
     return STATUS_OK;
+}
+
+/* ---- run by run ---- */
+
+struct runs_visit {
+    const char *path;
+    struct record_stream *stream;
+    struct reading_part part;
+    struct name_table seen; /* run_ids */
+    struct arena arena;
+    report_visitor *visit;
+    void *context;
+};
+
+/* A run that goes on behind another one, with all its parts. */
+static enum status_code parts_visit(struct runs_visit *visit, const char *run_id, struct status *error)
+{
+    struct report *whole = NULL;
+    enum status_code code = report_read(visit->path, run_id, false, &whole, error);
+    if (code == STATUS_OK) {
+        code = visit->visit(whole, visit->context, error);
+        report_release(whole);
+    }
+    return code;
+}
+
+/* The run whose line is in the part; the stream goes on to the next report. */
+static enum status_code run_visit(struct runs_visit *visit, struct status *error)
+{
+    struct report *made = report_begin(visit->path);
+    if (made == NULL) {
+        return memory_error(error, visit->path);
+    }
+    made->stream = visit->stream;
+    visit->part.first_run = visit->part.line.run;
+    enum status_code code = records_read(made, &visit->part, false, error);
+    if (code == STATUS_OK) {
+        const size_t known = visit->seen.count;
+        const char *run_id = run_id_of(report_run(made));
+        const int number = name_table_add(&visit->seen, &visit->arena, run_id);
+        code = number < 0                ? memory_error(error, visit->path)
+               : (size_t)number == known ? visit->visit(made, visit->context, error)
+                                         : parts_visit(visit, run_id, error);
+    }
+    made->stream = NULL;
+    report_release(made);
+    return code;
+}
+
+enum status_code report_each_run(const char *path, report_visitor *visit, void *context, struct status *error)
+{
+    struct runs_visit all = {.path = path, .part = {.is_next = true}, .visit = visit, .context = context};
+    enum status_code code = record_stream_open(path, &all.stream, error);
+    if (code == STATUS_OK) {
+        code = record_stream_next(all.stream, &all.part.line, error);
+    }
+    while (code == STATUS_OK && all.part.line.type != RECORD_LINE_NONE) {
+        code = run_visit(&all, error);
+    }
+    record_stream_close(all.stream);
+    name_table_release(&all.seen);
+    arena_release(&all.arena);
+    return code;
 }
 
 enum status_code report_open(const char *path, struct report **report, struct status *error)

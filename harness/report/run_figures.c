@@ -141,20 +141,51 @@ static void run_take(struct boiling *boiling, const struct report *report)
     }
 }
 
+/* *figures is overwritten. */
+static enum status_code figures_make(const struct report *report, struct run_figures *figures, struct status *error)
+{
+    struct boiling boiling = {.figures = figures};
+    *figures = (struct run_figures){0};
+    run_take(&boiling, report);
+    cases_take(&boiling, report);
+    name_table_release(&boiling.words);
+    return boiling.failed ? status_set(error, STATUS_OUT_OF_MEMORY, "%s: no memory for its figures", report->source)
+                          : STATUS_OK;
+}
+
 enum status_code run_figures_read(const char *path, struct run_figures *figures, struct status *error)
 {
     struct report *report = NULL;
     *figures = (struct run_figures){0};
     enum status_code code = report_open_side(path, &report, error);
-    if (code != STATUS_OK) {
-        return code;
+    if (code == STATUS_OK) {
+        code = figures_make(report, figures, error);
+        report_release(report);
     }
-    struct boiling boiling = {.figures = figures};
-    run_take(&boiling, report);
-    cases_take(&boiling, report);
-    name_table_release(&boiling.words);
-    report_release(report);
-    return boiling.failed ? status_set(error, STATUS_OUT_OF_MEMORY, "%s: no memory for its figures", path) : STATUS_OK;
+    return code;
+}
+
+struct figures_visit {
+    run_figures_visitor *visit;
+    void *context;
+};
+
+static enum status_code report_visit(const struct report *report, void *context, struct status *error)
+{
+    const struct figures_visit *visit = context;
+    struct run_figures figures;
+    enum status_code code = figures_make(report, &figures, error);
+    if (code == STATUS_OK) {
+        code = visit->visit(&figures, visit->context, error);
+    }
+    run_figures_release(&figures);
+    return code;
+}
+
+enum status_code run_figures_each(const char *path, run_figures_visitor *visit, void *context, struct status *error)
+{
+    struct figures_visit both = {visit, context};
+    return report_each_run(path, report_visit, &both, error);
 }
 
 void run_figures_release(struct run_figures *figures)

@@ -73,6 +73,11 @@ struct run_figures {
  * error. Errors are those of report_open. */
 enum status_code run_figures_read(const char *path, struct run_figures *figures, struct status *error);
 
+/* The same for each run of path by itself, in the order of the file (report_each_run): of a folder to which every night
+ * appends, every night. What visit gets is released when it returns. */
+typedef enum status_code run_figures_visitor(const struct run_figures *figures, void *context, struct status *error);
+enum status_code run_figures_each(const char *path, run_figures_visitor *visit, void *context, struct status *error);
+
 void run_figures_release(struct run_figures *figures); /* all zero is accepted, and what is left */
 
 /* The case of that id, in logarithmic time; NULL: there is none. */

@@ -1,0 +1,77 @@
+/* History options: read, and where results go. */
+#include "harness/cli/history_options.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/file_replace.h"
+#include "harness/cli/output.h"
+
+const char *history_database(const struct arguments *arguments)
+{
+    const char *file = arguments_value(arguments, "database"), *from_environment = getenv("ASSAY_HISTORY");
+    return file != NULL                                              ? file
+           : from_environment != NULL && from_environment[0] != '\0' ? from_environment
+                                                                     : HISTORY_DEFAULT_FILE;
+}
+
+/* "2026-11-20", with or without a time behind it: "2026-11-20T02:00:00Z". */
+static bool date_is_one(const char *text)
+{
+    static const char form[] = "dddd-dd-ddTdd:dd:ddZ";
+    const size_t length = strlen(text);
+    bool is_one = length == 10 || length == 16 || length == 19 || length == 20;
+    for (size_t at = 0; at < length && is_one; at++) {
+        is_one = form[at] == 'd' ? isdigit((unsigned char)text[at]) != 0 : text[at] == form[at];
+    }
+    return is_one;
+}
+
+static enum status_code date_read(const struct arguments *arguments, const char *option, const char **date,
+                                  struct status *error)
+{
+    *date = arguments_value(arguments, option);
+    return *date == NULL || date_is_one(*date)
+               ? STATUS_OK
+               : status_set(error, STATUS_INVALID, "history: --%s: '%.64s' is no date; write it as 2026-11-20", option,
+                            *date);
+}
+
+enum status_code history_filter_read(const struct arguments *arguments, struct history_filter *filter,
+                                     struct status *error)
+{
+    *filter = (struct history_filter){.suite = arguments_value(arguments, "suite"),
+                                      .device = arguments_value(arguments, "device")};
+    enum status_code code = date_read(arguments, "since", &filter->since, error);
+    return code == STATUS_OK ? date_read(arguments, "before", &filter->before, error) : code;
+}
+
+enum status_code history_sink_open(const struct arguments *arguments, struct history_sink *sink, struct status *error)
+{
+    const char *path = arguments_value(arguments, "output");
+    *sink = (struct history_sink){.to_stdout = output_drain()};
+    enum status_code code = path != NULL ? file_replacement_open(path, FILE_NAMED, &sink->file, error) : STATUS_OK;
+    sink->text.drain = sink->file != NULL ? file_replacement_drain(sink->file) : &sink->to_stdout;
+    return code;
+}
+
+enum status_code history_sink_close(struct history_sink *sink, enum status_code code, struct status *error)
+{
+    if (code != STATUS_OK) {
+        file_replacement_abandon(sink->file);
+    } else if (sink->file != NULL) {
+        code = file_replacement_finish(sink->file, &sink->text, error);
+    } else {
+        code = output_text(&sink->text, error);
+    }
+    text_release(&sink->text);
+    return code;
+}
+
+struct report_style history_style(const struct arguments *arguments, const struct plot_set *plots)
+{
+    return (struct report_style){.width = terminal_width(stdout),
+                                 .colour = arguments_value(arguments, "output") == NULL && terminal_is_lively(stdout),
+                                 .plots = plots};
+}

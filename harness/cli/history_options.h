@@ -1,0 +1,36 @@
+/* History options: those that several actions of `assay history` share. */
+#ifndef ASSAY_CLI_HISTORY_OPTIONS_H
+#define ASSAY_CLI_HISTORY_OPTIONS_H
+
+#include <stdio.h>
+
+#include "harness/cli/command.h"
+#include "harness/history/history.h"
+#include "harness/report/report.h"
+
+#define HISTORY_DEFAULT_FILE "results/history.db"
+
+/* The file that --database, the environment or the default names; borrowed. */
+const char *history_database(const struct arguments *arguments);
+
+/* --suite, --device, --since and --before; borrowed. STATUS_INVALID: a date is none. */
+enum status_code history_filter_read(const struct arguments *arguments, struct history_filter *filter,
+                                     struct status *error);
+
+/* Where a result goes: --output FILE, replaced as a whole, or standard output. Opened before the first line is made, so
+ * that long results pass through. */
+struct history_sink {
+    struct text text;
+    struct text_drain to_stdout;
+    struct file_replacement *file;
+};
+
+enum status_code history_sink_open(const struct arguments *arguments, struct history_sink *sink, struct status *error);
+
+/* Ends it if code is STATUS_OK, and drops it otherwise. Returns the first error. */
+enum status_code history_sink_close(struct history_sink *sink, enum status_code code, struct status *error);
+
+/* How a page looks there. */
+struct report_style history_style(const struct arguments *arguments, const struct plot_set *plots);
+
+#endif
