@@ -8,33 +8,44 @@
 #include "harness/cli/number_option.h"
 #include "harness/cli/output.h"
 #include "harness/cli/resource_path.h"
+#include "harness/law/constants_law.h"
 #include "harness/law/law_file.h"
+#include "harness/law/optimizer_law.h"
 #include "harness/law/overhead_text.h"
 #include "harness/law/residual_plot.h"
+#include "harness/report/calibration.h"
 
 enum { SEED_USUAL = 1, SEED_MAXIMUM = 1000000000, RESAMPLES_USUAL = 200 };
 
+static const char *const overhead_options[] = {"seed", "resamples", "points", "plots"};
+
 enum status_code calibrate_law_asked(const struct arguments *arguments, bool *is_asked, struct status *error)
 {
-    static const char *const others[] = {"seed", "resamples", "points", "plots"};
     *is_asked = arguments_value(arguments, "law") != NULL;
-    for (size_t i = 0; i < sizeof others / sizeof others[0] && !*is_asked; i++) {
-        if (arguments_value(arguments, others[i]) != NULL) {
+    for (size_t i = 0; i < sizeof overhead_options / sizeof overhead_options[0] && !*is_asked; i++) {
+        if (arguments_value(arguments, overhead_options[i]) != NULL) {
             return status_set(error, STATUS_INVALID, "calibrate: --%s belongs to --law; add --law inference-overhead",
-                              others[i]);
+                              overhead_options[i]);
         }
     }
     return STATUS_OK;
 }
 
+/* Where models are, that records name. STATUS_OUT_OF_MEMORY. */
+static enum status_code places_find(struct arena *arena, struct point_places *places, struct status *error)
+{
+    *places =
+        (struct point_places){.catalogue_dir = resource_path(arena, "models/catalogue"), .resource = resource_path};
+    return places->catalogue_dir != NULL
+               ? STATUS_OK
+               : status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path");
+}
+
 static enum status_code points_read(const struct arguments *arguments, struct law_points *points, struct status *error)
 {
     struct arena arena = {0};
-    const struct point_places places = {.catalogue_dir = resource_path(&arena, "models/catalogue"),
-                                        .resource = resource_path};
-    enum status_code code = places.catalogue_dir != NULL
-                                ? STATUS_OK
-                                : status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path");
+    struct point_places places;
+    enum status_code code = places_find(&arena, &places, error);
     for (int i = 0; i < arguments->operand_count && code == STATUS_OK; i++) {
         code = law_points_read(arguments->operands[i], arguments_value(arguments, "filter"), &places, points, error);
     }
@@ -58,9 +69,9 @@ static enum status_code points_save(const char *path, const struct law_points *p
     return text_save(path, &text, code, error);
 }
 
-static enum status_code law_save(const char *path, const struct overhead_law *law, struct status *error)
+/* Keeps a document, which may be NULL: memory ran out. It is released. */
+static enum status_code document_save(const char *path, struct json *document, struct status *error)
 {
-    struct json *document = overhead_law_json(law, ASSAY_VERSION);
     struct text text = {0};
     enum status_code code = document != NULL
                                 ? json_write(document, 2, &text, error)
@@ -93,7 +104,8 @@ static enum status_code law_give(const struct arguments *arguments, const struct
 {
     const char *output = arguments_value(arguments, "output"), *folder = arguments_value(arguments, "plots");
     struct text text = {0};
-    enum status_code code = output != NULL ? law_save(output, law, error) : STATUS_OK;
+    enum status_code code =
+        output != NULL ? document_save(output, overhead_law_json(law, ASSAY_VERSION), error) : STATUS_OK;
     if (code == STATUS_OK && folder != NULL) {
         code = law_plot(folder, law, error);
     }
@@ -126,11 +138,77 @@ static enum status_code overhead_calibrate(const struct arguments *arguments, st
     return code;
 }
 
+static enum status_code optimizer_calibrate(const struct arguments *arguments, struct status *error)
+{
+    struct arena arena = {0};
+    struct point_places places;
+    struct optimizer_law law = {0};
+    struct text text = {0};
+    const char *output = arguments_value(arguments, "output");
+    enum status_code code = places_find(&arena, &places, error);
+    if (code == STATUS_OK) {
+        code = optimizer_law_make(arguments->operands, arguments->operand_count, arguments_value(arguments, "filter"),
+                                  &places, &law, error);
+    }
+    if (code == STATUS_OK && output != NULL) {
+        code = document_save(output, optimizer_law_json(&law, ASSAY_VERSION), error);
+    }
+    if (code == STATUS_OK) {
+        optimizer_text_append(&text, &law);
+        code = output_text(&text, error);
+    }
+    text_release(&text);
+    optimizer_law_release(&law);
+    arena_release(&arena);
+    return code;
+}
+
+static enum status_code constants_calibrate(const struct arguments *arguments, struct status *error)
+{
+    struct constants constants;
+    struct text text = {0};
+    const char *output = arguments_value(arguments, "output");
+    enum status_code code = calibration_make(arguments->operands, arguments->operand_count,
+                                             arguments_value(arguments, "filter"), &constants, error);
+    if (code == STATUS_OK && output != NULL) {
+        code = document_save(output, constants_law_json(&constants, ASSAY_VERSION), error);
+    }
+    if (code == STATUS_OK) {
+        constants_law_append(&text, &constants);
+        code = output_text(&text, error);
+    }
+    text_release(&text);
+    return code;
+}
+
+/* The laws by their names, and whether they take the options beside --law, --filter and --output. */
+static const struct {
+    const char *name;
+    bool resamples;
+    enum status_code (*calibrate)(const struct arguments *arguments, struct status *error);
+} laws[] = {
+    {"inference-overhead", true, overhead_calibrate},
+    {"optimizer", false, optimizer_calibrate},
+    {"device-constants", false, constants_calibrate},
+};
+
 enum status_code calibrate_law(const struct arguments *arguments, struct status *error)
 {
     const char *name = arguments_value(arguments, "law");
-    if (strcmp(name, "inference-overhead") != 0) {
-        return status_set(error, STATUS_INVALID, "calibrate: --law %s is not known; write inference-overhead", name);
+    for (size_t i = 0; i < sizeof laws / sizeof laws[0]; i++) {
+        if (strcmp(laws[i].name, name) != 0) {
+            continue;
+        }
+        for (size_t at = 0; at < sizeof overhead_options / sizeof overhead_options[0]; at++) {
+            if (!laws[i].resamples && arguments_value(arguments, overhead_options[at]) != NULL) {
+                return status_set(error, STATUS_INVALID,
+                                  "calibrate: --%s belongs to --law inference-overhead; leave it out",
+                                  overhead_options[at]);
+            }
+        }
+        return laws[i].calibrate(arguments, error);
     }
-    return overhead_calibrate(arguments, error);
+    return status_set(error, STATUS_INVALID,
+                      "calibrate: --law %s is not known; write inference-overhead, optimizer or device-constants",
+                      name);
 }

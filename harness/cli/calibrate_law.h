@@ -6,12 +6,12 @@
 
 /* The rows of its options. */
 #define LAW_OPTION_ROWS                                                                                                \
-    {"law", OPTION_VALUE, "LAW", "fit a law: inference-overhead"},                                                     \
-        {"seed", OPTION_VALUE, "N", "with --law: of the resamples (default: 1)"},                                      \
-        {"resamples", OPTION_VALUE, "N", "with --law: for the intervals, 0 to 10000 (default: 200)"},                  \
-        {"points", OPTION_VALUE, "FILE", "with --law: keep the cases and their models as a table"},                    \
+    {"law", OPTION_VALUE, "LAW", "fit a law: inference-overhead, optimizer or device-constants"},                      \
+        {"seed", OPTION_VALUE, "N", "of inference-overhead: of its resamples (default: 1)"},                           \
+        {"resamples", OPTION_VALUE, "N", "of inference-overhead: for intervals, 0 to 10000 (default: 200)"},           \
+        {"points", OPTION_VALUE, "FILE", "of inference-overhead: keep the cases and their models as a table"},         \
     {                                                                                                                  \
-        "plots", OPTION_VALUE, "FOLDER", "with --law: draw the residuals there"                                        \
+        "plots", OPTION_VALUE, "FOLDER", "of inference-overhead: draw the residuals there"                             \
     }
 
 /* Whether --law was given. STATUS_INVALID if one of the others was and --law was not. */

@@ -31,7 +31,7 @@ static const struct value_word words[] = {
     {"I/N", VALUE_FREE, NULL, false},
     {"GLOB", VALUE_FREE, NULL, false},
     {"GPU", VALUE_GPU, NULL, false},
-    {"LAW", VALUE_CHOICE, "inference-overhead", false},
+    {"LAW", VALUE_CHOICE, "inference-overhead|optimizer|device-constants", false},
     {"LIBRARY=RELEASE", VALUE_FREE, NULL, false},
     {"LIST", VALUE_FREE, NULL, false},
     {"MAP.json", VALUE_FILE, NULL, false},

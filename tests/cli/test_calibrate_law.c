@@ -1,0 +1,196 @@
+/* assay calibrate --law and assay estimate --calibration, over the committed points and records. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/support/command_run.h"
+#include "tests/support/scratch_folder.h"
+
+#define HOST_POINTS      "results/laws/host-points.tsv"
+#define PUBLISHED_POINTS "results/laws/published-points.tsv"
+#define LAW              "results/laws/inference-overhead.json"
+#define HOST             "results/reference/host-intel-r-xeon-r-processor"
+
+static char folder[] = "/tmp/assay-law-XXXXXX";
+
+static int folder_make(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) == NULL;
+}
+
+static int folder_remove(void **state)
+{
+    (void)state;
+    return scratch_folder_remove(folder);
+}
+
+static const char *below(const char *name)
+{
+    static char paths[4][256];
+    static int next = 0;
+    next = (next + 1) % 4;
+    snprintf(paths[next], sizeof paths[next], "%s/%s", folder, name);
+    return paths[next];
+}
+
+/* The committed law is the one of the committed points, whoever fits it; and it keeps its promise. */
+static void the_committed_law_follows_from_the_committed_points(void **state)
+{
+    (void)state;
+    const char *path = below("law.json");
+    const char *const options[] = {
+        HOST_POINTS, PUBLISHED_POINTS, "--law", "inference-overhead", "--resamples", "20", "--output", path, NULL};
+    struct command_result result = command_named("calibrate", options);
+    assert_int_equal(result.exit_code, 0);
+    command_says(&result.output, "3054 of 3054 cases count\n");
+    command_says(&result.output, "the rule of 20 %: 1.2 x weights is unsafe in some cases and wasteful in others\n");
+    command_result_release(&result);
+    struct json *fitted = NULL, *committed = NULL;
+    assert_int_equal(json_parse_file(path, 1 << 24, &fitted, NULL), STATUS_OK);
+    assert_int_equal(json_parse_file(LAW, 1 << 24, &committed, NULL), STATUS_OK);
+    const struct json *form = json_get(json_get(json_get(fitted, "forms"), "allocated"), "structural");
+    const struct json *errors = json_get(form, "errors");
+    assert_true(json_integer_or(json_get(errors, "cases"), 0) >= 2000);
+    assert_true(json_real_or(json_get(errors, "median"), 1.0) <= 0.02);
+    assert_true(json_real_or(json_get(errors, "p99"), 1.0) <= 0.05);
+    const struct json *kinds = json_get(fitted, "kinds"), *others = json_get(committed, "kinds");
+    assert_int_equal(json_count(kinds), json_count(others));
+    for (size_t at = 0; at < json_count(kinds); at++) {
+        const struct json *ours = json_get(json_at(kinds, at), "coefficients");
+        const struct json *theirs = json_get(json_at(others, at), "coefficients");
+        for (const char *key = NULL; (key = json_key_after(ours, key)) != NULL;) {
+            double value = json_real_or(json_get(json_get(ours, key), "value"), 0.0);
+            double other = json_real_or(json_get(json_get(theirs, key), "value"), -1e9);
+            assert_true(value - other < 1e-6 && other - value < 1e-6);
+        }
+    }
+    json_release(fitted);
+    json_release(committed);
+}
+
+/* A table that --points has written gives the same law as the records that it came from. */
+static void points_stand_for_their_records(void **state)
+{
+    (void)state;
+    const char *table = below("points.tsv");
+    const char *const from_records[] = {
+        HOST_POINTS,   HOST "/league", HOST "/weights-rule", "--law", "inference-overhead",
+        "--resamples", "10",           "--points",           table,   NULL};
+    const char *const from_table[] = {table, "--law", "inference-overhead", "--resamples", "10", NULL};
+    struct command_result records = command_named("calibrate", from_records);
+    struct command_result points = command_named("calibrate", from_table);
+    assert_int_equal(records.exit_code, 0);
+    assert_int_equal(points.exit_code, 0);
+    /* The second line of either says how many cases were read; what follows is the same. */
+    const char *lead = "errors: predicted";
+    assert_string_equal(strstr(text_string(&records.output), lead), strstr(text_string(&points.output), lead));
+    command_result_release(&records);
+    command_result_release(&points);
+}
+
+static void residuals_are_drawn(void **state)
+{
+    (void)state;
+    command_needed("gnuplot");
+    const char *const options[] = {HOST_POINTS, "--law",   "inference-overhead", "--resamples",
+                                   "0",         "--plots", below("plots"),       NULL};
+    struct command_result result = command_named("calibrate", options);
+    assert_int_equal(result.exit_code, 0);
+    assert_string_equal(text_string(&result.error), "");
+    assert_int_equal(access(below("plots/law.svg"), R_OK), 0);
+    assert_int_equal(access(below("plots/law.png"), R_OK), 0);
+    command_result_release(&result);
+}
+
+static void the_other_laws_are_told(void **state)
+{
+    (void)state;
+    const char *const optimizer[] = {HOST "/league", "--law", "optimizer", "--output", below("optimizer.json"), NULL};
+    struct command_result result = command_named("calibrate", optimizer);
+    assert_int_equal(result.exit_code, 0);
+    command_says(&result.output, "  16  adam in float32, weights, gradients, states: holds\n");
+    command_result_release(&result);
+    const char *const constants[] = {HOST "/calibrate", "--law", "device-constants", NULL};
+    result = command_named("calibrate", constants);
+    assert_int_equal(result.exit_code, 0);
+    command_says(&result.output, "footprint = context + segments + growth of the mode, on host ");
+    command_result_release(&result);
+    /* Another law than estimate uses. */
+    const char *const estimate[] = {"gpt2", "--mode", "infer", "--calibration", below("optimizer.json"), NULL};
+    command_refused(command_named("estimate", estimate),
+                    "optimizer.json: it is the law 'optimizer'; cases are estimated by inference-overhead");
+}
+
+static void what_is_wrong_is_refused(void **state)
+{
+    (void)state;
+    const char *const unknown[] = {HOST, "--law", "thermodynamics", NULL};
+    command_refused(command_named("calibrate", unknown), "calibrate: --law thermodynamics is not known; write "
+                                                         "inference-overhead, optimizer or device-constants");
+    const char *const alone[] = {HOST, "--seed", "3", NULL};
+    command_refused(command_named("calibrate", alone),
+                    "calibrate: --seed belongs to --law; add --law inference-overhead");
+    const char *const foreign[] = {HOST, "--law", "optimizer", "--plots", "x", NULL};
+    command_refused(command_named("calibrate", foreign),
+                    "calibrate: --plots belongs to --law inference-overhead; leave it out");
+    const char *const many[] = {HOST, "--law", "inference-overhead", "--resamples", "10001", NULL};
+    command_refused(command_named("calibrate", many), "--resamples");
+    const char *const few[] = {HOST, "--law", "inference-overhead", "--filter", "gpt2/infer/*", NULL};
+    command_refused(command_named("calibrate", few), "no kind of model has 3 models of its own");
+    const char *const missing[] = {"/no/such/folder", "--law", "optimizer", NULL};
+    struct command_result result = command_named("calibrate", missing);
+    assert_int_not_equal(result.exit_code, 0);
+    command_result_release(&result);
+}
+
+static void estimate_uses_a_law_and_warns_outside_of_it(void **state)
+{
+    (void)state;
+    const char *const inside[] = {"gpt2", "--mode", "infer", "--for",         "host", "--batch",
+                                  "4",    "--seq",  "128",   "--calibration", LAW,    NULL};
+    struct command_result result = command_named("estimate", inside);
+    assert_int_equal(result.exit_code, 0);
+    assert_string_equal(text_string(&result.error), "");
+    command_says(&result.output, "law of the calibration, gpt2 on host: 190 cases of 8 models\n");
+    command_says(&result.output, "the highest moment is logits");
+    command_result_release(&result);
+    const char *const outside[] = {"gpt2-xl", "--mode", "infer", "--for",         "host", "--batch",
+                                   "64",      "--seq",  "128",   "--calibration", LAW,    NULL};
+    result = command_named("estimate", outside);
+    assert_int_equal(result.exit_code, 0);
+    command_says(&result.error, "the case is outside of what the law was fitted to: ");
+    command_says(&result.error, "batch is 64, fitted to 1 to 4; ");
+    command_says(&result.error, "hidden is 1600, fitted to ");
+    command_result_release(&result);
+    const char *const other[] = {"gpt2", "--mode", "infer", "--calibration", LAW, NULL};
+    command_refused(command_named("estimate", other),
+                    "the law has no coefficients for gpt2 on sm_90; it has them for ");
+    const char *const train[] = {"gpt2", "--mode", "train", "--for", "host", "--calibration", LAW, NULL};
+    command_refused(command_named("estimate", train), "the law is for inference; write --mode infer or generate");
+    const char *const quantised[] = {"tiny-llama", "--mode", "infer",         "--precision", "int4",
+                                     "--for",      "host",   "--calibration", LAW,           NULL};
+    command_refused(command_named("estimate", quantised), "the law is for float32, float16 and bfloat16");
+    const char *const experts[] = {"tiny-mixtral", "--mode", "infer", "--for", "host", "--calibration", LAW, NULL};
+    command_refused(command_named("estimate", experts), "the law has no terms for such a model");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_committed_law_follows_from_the_committed_points),
+        cmocka_unit_test(points_stand_for_their_records),
+        cmocka_unit_test(residuals_are_drawn),
+        cmocka_unit_test(the_other_laws_are_told),
+        cmocka_unit_test(what_is_wrong_is_refused),
+        cmocka_unit_test(estimate_uses_a_law_and_warns_outside_of_it),
+    };
+    return cmocka_run_group_tests(tests, folder_make, folder_remove);
+}
