@@ -168,7 +168,7 @@ say = $(if $(V),,@)$(if $(QUIET),,printf '  %-5s %s\n' $(1) $(2);)
 
 # ---- build ----
 .DEFAULT_GOAL := all
-.PHONY: all tests test run bench gpu fuzz strict conformance check check-kernels help info install clean FORCE
+.PHONY: all tests test run bench gpu fuzz strict conformance check check-kernels help info install dist distcheck deb clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -190,12 +190,15 @@ $(call object,$(wildcard harness/hub/*.c)): C_FLAGS += $(if $(CURL_WHY_NOT),-DAS
 PREFIX_NOTE := $(BUILD)/prefix
 $(shell mkdir -p $(BUILD); echo '$(PREFIX)' | cmp -s - $(PREFIX_NOTE) || echo '$(PREFIX)' >$(PREFIX_NOTE))
 $(call object,harness/cli/resource_path.c harness/device/plugin.c): $(PREFIX_NOTE)
-# The state of the sources, as git says it: empty if there is no repository, and as last built if git does not say
-# (somebody else's repository, as in `sudo make install`). One object is compiled again when it changes.
+# The state of the sources, as git says it; as the release archive says it (ci/dist.sh) if there is no repository, and
+# as last built if git does not say (somebody else's repository, as in `sudo make install`). One object is compiled again
+# when it changes.
 REVISION_NOTE := $(BUILD)/revision
 ifeq ($(origin REVISION),undefined)
 REVISION   := $(if $(wildcard .git),$(or $(shell git describe --always --dirty 2>/dev/null | tr -cd 'A-Za-z0-9._/+-'),\
-              $(shell cat $(REVISION_NOTE) 2>/dev/null)))
+              $(shell cat $(REVISION_NOTE) 2>/dev/null)),\
+              $(shell test ! -f REVISION || tr -cd 'A-Za-z0-9._/+-' <REVISION))
+REVISION   := $(strip $(REVISION))
 endif
 $(shell mkdir -p $(BUILD); echo '$(REVISION)' | cmp -s - $(REVISION_NOTE) || echo '$(REVISION)' >$(REVISION_NOTE))
 $(BUILD)/obj/harness/cli/program_revision.o: $(REVISION_NOTE)
@@ -445,6 +448,18 @@ install: all ## install into DESTDIR/PREFIX (/usr/local)
 	install -D -m 644 completions/assay.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/assay
 	install -D -m 644 completions/_assay $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_assay
 	install -D -m 644 completions/assay.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/assay.fish
+
+DIST_OUT ?= $(BUILD)/dist
+dist: ## make a release archive, which builds without git (DIST_OUT=build/dist)
+	@ci/dist.sh "$(DIST_OUT)"
+
+distcheck: ## make one twice, build it where there is no git, and run a few tests there
+	@ci/dist-check.sh "$(DIST_OUT)"
+
+deb: ## make a package for the Debian or Ubuntu that this is (DIST_OUT=build/dist)
+	@rm -rf $(BUILD)/deb
+	@MAKEFLAGS= $(MAKE) -s install $(MAKEOVERRIDES) PREFIX=/usr DESTDIR="$(abspath $(BUILD))/deb" >/dev/null
+	@ci/deb.sh $(BUILD)/deb "$(DIST_OUT)"
 
 clean: ## remove everything that was built
 	rm -rf build
