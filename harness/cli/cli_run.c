@@ -13,6 +13,7 @@
 #include "harness/cli/constants_option.h"
 #include "harness/cli/last_failed.h"
 #include "harness/cli/model_notes.h"
+#include "harness/cli/needed_gpu.h"
 #include "harness/cli/number_option.h"
 #include "harness/cli/output.h"
 #include "harness/cli/parent_folders.h"
@@ -40,6 +41,7 @@ static const struct option_row options[] = {
     {"fitting", OPTION_FLAG, NULL, "skip cases that are predicted not to fit what the device has free"},
     {"note-calibrated", OPTION_FLAG, NULL, "note what is beyond the suite's calibrated-gpu, and do not judge it"},
     {"jobs", OPTION_VALUE, "N", "cases measured at the same time (default: 1)"},
+    {"need-gpu", OPTION_FLAG, NULL, "exit code 3 if no GPU opens, and nothing is measured on the host instead"},
     {"share-device", OPTION_FLAG, NULL, "use a GPU beside other runs that share it too"},
     {"wait-device", OPTION_VALUE, "SECONDS",
      "how long to wait for a GPU that another run has, also as 5m (default: 0)"},
@@ -283,6 +285,9 @@ static enum status_code suite_prepare(const struct arguments *arguments, struct 
     }
     enum status_code code = choice_options_read(arguments, run->suite, choice, error);
     run->choice = choice;
+    if (code == STATUS_OK && arguments_value(arguments, "need-gpu") != NULL) {
+        code = needed_gpu_check(run->device, run->lock_folder, error);
+    }
     if (code == STATUS_OK) {
         code = shard_choose(arguments, run, choice, shards, error);
     }
