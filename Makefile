@@ -168,7 +168,8 @@ say = $(if $(V),,@)$(if $(QUIET),,printf '  %-5s %s\n' $(1) $(2);)
 
 # ---- build ----
 .DEFAULT_GOAL := all
-.PHONY: all tests test run bench gpu fuzz strict conformance check check-kernels help info install dist distcheck deb clean FORCE
+.PHONY: all tests test run bench gpu fuzz strict conformance check check-kernels help info install dist distcheck deb \
+    clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -191,8 +192,8 @@ PREFIX_NOTE := $(BUILD)/prefix
 $(shell mkdir -p $(BUILD); echo '$(PREFIX)' | cmp -s - $(PREFIX_NOTE) || echo '$(PREFIX)' >$(PREFIX_NOTE))
 $(call object,harness/cli/resource_path.c harness/device/plugin.c): $(PREFIX_NOTE)
 # The state of the sources, as git says it; as the release archive says it (ci/dist.sh) if there is no repository, and
-# as last built if git does not say (somebody else's repository, as in `sudo make install`). One object is compiled again
-# when it changes.
+# as last built if git does not say (somebody else's repository, as in `sudo make install`). One object is compiled
+# again when it changes.
 REVISION_NOTE := $(BUILD)/revision
 ifeq ($(origin REVISION),undefined)
 REVISION   := $(if $(wildcard .git),$(or $(shell git describe --always --dirty 2>/dev/null | tr -cd 'A-Za-z0-9._/+-'),\
