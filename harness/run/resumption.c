@@ -255,17 +255,21 @@ static bool line_stays(struct resumption_reading *reading, const struct record_l
     return made && (json_count(reading->went_down) == 0 || went_down_clear(reading));
 }
 
+/* A run that came to its end was ended by nobody: then what is doubtful before it is what happened. */
 static bool end_take(struct resumption_reading *reading, const struct record_line *line)
 {
+    bool is_finished = !json_boolean_or(json_get(line->value, "interrupted"), true);
+    bool stays = is_finished || json_count(reading->went_down) == 0;
     reading->made->end = json_copy_new(line->value);
-    return reading->made->end != NULL && (json_count(reading->went_down) > 0 || line_stays(reading, line));
+    return reading->made->end != NULL && (!stays || line_stays(reading, line));
 }
 
 static bool resumed_take(struct resumption_reading *reading, const struct record_line *line)
 {
     json_release(reading->made->end);
     reading->made->end = NULL;
-    reading->made->number = json_integer_or(json_get(line->value, "resumption"), 1) + 1;
+    int64_t number = json_integer_or(json_get(line->value, "resumption"), 1);
+    reading->made->number = number < INT64_MAX ? number + 1 : number;
     return line_stays(reading, line);
 }
 
@@ -273,7 +277,10 @@ static bool selected_take(struct resumption_reading *reading, const struct recor
 {
     const struct json *attempts = json_get(line->value, "attempts");
     for (size_t i = 0; i < json_count(attempts); i++) {
-        reading->made->selected_count += json_integer_or(json_at(attempts, i), 0);
+        int64_t *sum = &reading->made->selected_count; /* of a file that anybody may have written */
+        if (__builtin_add_overflow(*sum, json_integer_or(json_at(attempts, i), 0), sum)) {
+            *sum = INT64_MAX;
+        }
     }
     return line_stays(reading, line);
 }

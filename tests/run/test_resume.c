@@ -207,6 +207,49 @@ static void attempts_are_counted_one_by_one(void **state)
     }
 }
 
+/* A child that somebody killed goes down with its run only if the run went down: here it was the last case, and the run
+ * came to its end. */
+static void a_killed_last_case_of_a_finished_run_is_counted(void **state)
+{
+    struct scene *scene = *state;
+    suite_set(scene, "batch: [1, 11]"); /* DO_KILLED */
+    struct run_options options = options_of(scene);
+    assert_int_equal(run_with(scene, &options), RUN_INCONCLUSIVE);
+    char reason[RUN_REASON_BYTES];
+    snprintf(reason, sizeof reason, "%s", scene->result.reason);
+    options = options_resuming(scene);
+    assert_int_equal(run_with(scene, &options), RUN_INCONCLUSIVE);
+    assert_string_equal(scene->result.reason, reason);
+    assert_int_equal(scene->result.counts[CASE_STATUS_OK] + scene->result.counts[CASE_STATUS_ERROR] +
+                         scene->result.counts[CASE_STATUS_OOM],
+                     2);
+    assert_int_equal(started_count, 0);
+}
+
+/* Numbers that no program wrote are no reason to write wrong ones. */
+static void numbers_beyond_all_bounds_are_counted_to_the_bound(void **state)
+{
+    static const char null[] = "\"resumption\": null", most[] = "\"resumption\": 9223372036854775807";
+    static const char ids[] = "{\"type\": \"selected\", \"ids\": [\"a\", \"b\"], "
+                              "\"attempts\": [9223372036854775807, 7]}\n";
+    struct scene *scene = *state;
+    suite_set(scene, "batch: [1, 16]");
+    struct run_options options = options_of(scene);
+    assert_int_equal(run_with(scene, &options), RUN_PASS);
+    char *text = whole_file_read(scene->file), *end = strchr(text, '\n'), *at = strstr(text, null);
+    assert_true(at != NULL && at < end);
+    records_cut(scene, 3, 0);
+    records_append(scene, text, (size_t)(at - text));
+    records_append(scene, most, sizeof most - 1);
+    at += sizeof null - 1;
+    records_append(scene, at, (size_t)(end + 1 - at));
+    records_append(scene, ids, sizeof ids - 1);
+    free(text);
+    options = options_resuming(scene);
+    assert_int_equal(run_with(scene, &options), RUN_PASS);
+    assert_int_equal(started_count, 1);
+}
+
 /* Nothing is written, and the outcome is that of the run that is there. */
 static void a_finished_run_is_left_as_it_is(void **state)
 {
@@ -429,6 +472,8 @@ int main(void)
         TEST(children_that_went_down_with_the_run_are_measured_again),
         TEST(children_that_a_signal_ended_with_the_run_are_not_recorded),
         TEST(attempts_are_counted_one_by_one),
+        TEST(a_killed_last_case_of_a_finished_run_is_counted),
+        TEST(numbers_beyond_all_bounds_are_counted_to_the_bound),
         TEST(a_finished_run_is_left_as_it_is),
         TEST(without_a_run_one_begins),
         TEST(other_options_are_refused),
