@@ -18,10 +18,12 @@ static bool case_is_absent(const struct run_figures *figures, const char *id)
            bsearch(id, figures->absent, (size_t)figures->absent_count, sizeof *figures->absent, absent_compare) != NULL;
 }
 
+/* Of attempts that are missing and that nobody can name, as after a kill before the selection was written, every case
+ * may be one. */
 static bool case_failed(const struct run_figures *figures, const char *id)
 {
     const struct case_figures *found = run_figures_find(figures, id);
-    return case_is_absent(figures, id) ||
+    return figures->unnamed_absent_count > 0 || case_is_absent(figures, id) ||
            (found != NULL && found->standing != STANDING_OK && found->standing != STANDING_SKIP);
 }
 

@@ -115,6 +115,23 @@ static void what_is_missing_is_measured_too(void **state)
     records_check(2, 2);
 }
 
+/* A run that was killed before it wrote which cases it had selected: all of them may be those. */
+static void what_is_missing_without_a_name_is_measured_too(void **state)
+{
+    char path[128];
+    (void)state;
+    suite_write("95232B");
+    run_check((const char *[]){NULL}, 0, "3 cases: 3 ok");
+    snprintf(path, sizeof path, "%s/out/records.jsonl", folder);
+    char *text = whole_file_read(path), *end = strchr(text, '\n');
+    assert_non_null(end);
+    assert_int_equal(truncate(path, end + 1 - text), 0);
+    free(text);
+    run_check((const char *[]){"--last-failed", NULL}, 0, "[3/3] ok");
+    records_check(2, 3);
+    run_check((const char *[]){"--last-failed", NULL}, 0, "nothing was measured");
+}
+
 static void a_run_that_stops_early_says_so_in_its_summary(void **state)
 {
     (void)state;
@@ -186,6 +203,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_failed_is_measured_again),
         TEST(what_is_missing_is_measured_too),
+        TEST(what_is_missing_without_a_name_is_measured_too),
         TEST(a_run_that_stops_early_says_so_in_its_summary),
         TEST(attempts_are_repeated_over_what_the_suite_says),
         TEST(the_page_is_that_of_this_run_alone),
