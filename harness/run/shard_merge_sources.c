@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "harness/base/array.h"
 #include "harness/run/shard_merge_parts.h"
@@ -50,6 +51,20 @@ static int is_shown(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
+static bool is_out(const struct merge *merge, const char *folder)
+{
+    struct stat state, out;
+    return stat(folder, &state) == 0 && stat(merge->options->folder, &out) == 0 && state.st_dev == out.st_dev &&
+           state.st_ino == out.st_ino;
+}
+
+/* What an earlier merge wrote beside the shards is none of them: it has no plan. */
+static bool is_earlier_merge(struct merge *merge, const char *folder)
+{
+    const char *plan = arena_format(&merge->arena, "%s/" SHARD_PLAN_FILE, folder);
+    return plan != NULL && is_out(merge, folder) && access(plan, F_OK) != 0;
+}
+
 static enum status_code folders_add(struct merge *merge, const char *parent, struct status *error)
 {
     struct dirent **names = NULL;
@@ -63,8 +78,11 @@ static enum status_code folders_add(struct merge *merge, const char *parent, str
     for (int i = 0; i < count; i++) {
         bool is_there = false;
         char *folder = arena_format(&merge->arena, "%s/%s", parent, names[i]->d_name);
-        if (code == STATUS_OK) {
-            code = folder == NULL ? merge_no_memory(error) : source_add(merge, folder, &is_there, error);
+        if (code == STATUS_OK && folder == NULL) {
+            code = merge_no_memory(error);
+        }
+        if (code == STATUS_OK && !is_earlier_merge(merge, folder)) {
+            code = source_add(merge, folder, &is_there, error);
         }
         free(names[i]);
     }
@@ -84,7 +102,12 @@ enum status_code merge_sources_find(struct merge *merge, struct status *error)
     for (int i = 0; i < merge->options->path_count && code == STATUS_OK; i++) {
         bool is_there = false;
         code = source_add(merge, merge->options->paths[i], &is_there, error);
-        if (code == STATUS_OK && !is_there) {
+        if (code == STATUS_OK && !is_there && is_out(merge, merge->options->paths[i])) {
+            code = status_set(error, STATUS_INVALID,
+                              "%s: is the folder that the shards are in, and with the result would be taken for one; "
+                              "name a new folder with --out, as %s/all",
+                              merge->options->paths[i], merge->options->paths[i]);
+        } else if (code == STATUS_OK && !is_there) {
             code = folders_add(merge, merge->options->paths[i], error);
         }
     }

@@ -259,28 +259,40 @@ static struct json *end_line(const struct merge *merge, const struct outcome *ou
 
 /* ---- the file ---- */
 
-/* What is there must be an earlier merge of the same plan: other records are not replaced. */
-static enum status_code present_check(const struct merge *merge, const char *path, struct status *error)
+static enum status_code source_refuse(const struct merge *merge, const char *path, const struct stat *state,
+                                      struct status *error)
 {
-    struct record_stream *stream = NULL;
-    struct record_line line = {0};
-    struct stat state, source;
-    if (lstat(path, &state) != 0) {
-        return STATUS_OK;
-    }
+    struct stat source;
     for (size_t i = 0; i < merge->source_count; i++) {
-        if (stat(merge->sources[i].path, &source) == 0 && source.st_ino == state.st_ino &&
-            source.st_dev == state.st_dev) {
+        if (stat(merge->sources[i].path, &source) == 0 && source.st_ino == state->st_ino &&
+            source.st_dev == state->st_dev) {
             return status_set(error, STATUS_INVALID, "%s: is one of the shards; name a new folder with --out", path);
         }
     }
-    enum status_code code = record_stream_open(path, &stream, error);
-    if (code == STATUS_OK) {
-        code = record_stream_next(stream, &line, error);
+    return STATUS_OK;
+}
+
+/* What is there must be earlier merges of the same plan, and nothing else: other records are not replaced, not even
+ * those of a run that was made into the folder, or went on there, after it was merged. */
+static enum status_code present_check(const struct merge *merge, const char *path, struct status *error)
+{
+    struct record_stream *stream = NULL;
+    struct record_line line = {.type = RECORD_LINE_RUN};
+    struct stat state;
+    if (lstat(path, &state) != 0) {
+        return STATUS_OK;
     }
-    const char *hash = json_string_or(json_get(json_get(line.value, "merged"), "plan_hash"), "");
-    if (code == STATUS_OK && strcmp(hash, merge->plan.hash) != 0) {
-        code = status_set(error, STATUS_INVALID, "%s: holds other records; name a new folder with --out", path);
+    enum status_code code = source_refuse(merge, path, &state, error);
+    if (code == STATUS_OK) {
+        code = record_stream_open(path, &stream, error);
+    }
+    while (code == STATUS_OK && line.type != RECORD_LINE_NONE) {
+        code = record_stream_next(stream, &line, error);
+        const char *hash = json_string_or(json_get(json_get(line.value, "merged"), "plan_hash"), "");
+        bool begins = line.type == RECORD_LINE_RUN || line.type == RECORD_LINE_RESUMED;
+        if (code == STATUS_OK && begins && strcmp(hash, merge->plan.hash) != 0) {
+            code = status_set(error, STATUS_INVALID, "%s: holds other records; name a new folder with --out", path);
+        }
     }
     record_stream_close(stream);
     return code;

@@ -278,6 +278,43 @@ static void other_records_are_not_replaced(void **state)
     free(after);
 }
 
+/* Somebody measured into the folder of a merge: merging again must not take that away. */
+static void what_was_measured_into_a_merged_folder_is_not_replaced(void **state)
+{
+    (void)state;
+    const char *parts = shard_parts_copy("grown"), *merged = shard_path("grown-merged");
+    const char *path = shard_path("grown-merged/records.jsonl");
+    struct command_result result = merge_do(0, parts, merged, NULL, NULL);
+    command_result_release(&result);
+    char *whole = whole_file_read(shard_path("whole/records.jsonl"));
+    FILE *file = fopen(path, "ae");
+    assert_non_null(file);
+    fputs(whole, file);
+    assert_int_equal(fclose(file), 0);
+    free(whole);
+    char *before = whole_file_read(path);
+    result = merge_do(2, parts, merged, NULL, NULL);
+    command_says(&result.error, "holds other records; name a new folder with --out");
+    command_result_release(&result);
+    char *after = whole_file_read(path);
+    assert_string_equal(before, after);
+    free(before);
+    free(after);
+}
+
+/* The result may lie beside the shards, also of a second merge; not above them, where it would hide them. */
+static void the_result_may_lie_beside_the_shards(void **state)
+{
+    (void)state;
+    const char *parts = shard_parts_copy("beside"), *merged = shard_path("beside/all");
+    for (int i = 0; i < 2; i++) {
+        struct command_result result = merge_do(0, parts, merged, NULL, NULL);
+        command_says(&result.output, "13 of 13 cases, of 3 runs\n");
+        command_result_release(&result);
+    }
+    merge_refused(parts, parts, "is the folder that the shards are in");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -292,6 +329,8 @@ int main(void)
         cmocka_unit_test(folders_without_shards_are_refused),
         cmocka_unit_test(the_plan_of_any_shard_serves_all),
         cmocka_unit_test(other_records_are_not_replaced),
+        cmocka_unit_test(what_was_measured_into_a_merged_folder_is_not_replaced),
+        cmocka_unit_test(the_result_may_lie_beside_the_shards),
     };
     return cmocka_run_group_tests(tests, shard_scene_open, shard_scene_close);
 }
