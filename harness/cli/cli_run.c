@@ -21,6 +21,7 @@
 #include "harness/cli/report_files.h"
 #include "harness/cli/resource_path.h"
 #include "harness/cli/run_progress.h"
+#include "harness/cli/run_shards.h"
 #include "harness/cli/run_verbose.h"
 #include "harness/cli/shard_option.h"
 #include "harness/device/device_spec.h"
@@ -332,38 +333,71 @@ static enum status_code suite_run(const struct arguments *arguments, struct aren
     return code;
 }
 
-static enum status_code run_command(const struct arguments *arguments, enum exit_code *exit_code, struct status *error)
-{
-    struct arena arena = {0};
-    struct suite suite = {0};
+/* What the words of a command line come to, before a case is chosen. */
+struct run_scene {
+    struct arena arena;
+    struct suite suite;
     struct constants constants;
-    struct text notes = {0};
+    struct text notes;
     char device[DEVICE_SPEC_BYTES];
-    const char *path = suite_path(&arena, arguments->operands[0]);
-    struct run_options run = {.suite = &suite, .catalogue_dir = resource_path(&arena, "models/catalogue")};
-    enum status_code code = run.catalogue_dir == NULL || path == NULL
+    struct run_options run;
+};
+
+static enum status_code scene_open(const struct arguments *arguments, struct run_scene *scene, struct status *error)
+{
+    const char *path = suite_path(&scene->arena, arguments->operands[0]);
+    struct run_options *run = &scene->run;
+    *run =
+        (struct run_options){.suite = &scene->suite, .catalogue_dir = resource_path(&scene->arena, "models/catalogue")};
+    enum status_code code = run->catalogue_dir == NULL || path == NULL
                                 ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path")
-                                : options_read(arguments, device, &run, error);
+                                : options_read(arguments, scene->device, run, error);
     if (code == STATUS_OK) {
-        code = constants_take(arguments_value(arguments, "constants"), &arena, &run, &constants, error);
+        code = constants_take(arguments_value(arguments, "constants"), &scene->arena, run, &scene->constants, error);
     }
     if (code == STATUS_OK) {
-        code = suite_read(path, run.catalogue_dir, &suite, error);
+        code = suite_read(path, run->catalogue_dir, &scene->suite, error);
         if (code == STATUS_INVALID) {
             suite_hint(arguments, error);
         }
     }
+    return code == STATUS_OK ? suite_notes_give(arguments, &scene->suite, run->catalogue_dir, &scene->notes, error)
+                             : code;
+}
+
+static void scene_close(struct run_scene *scene)
+{
+    text_release(&scene->notes);
+    suite_release(&scene->suite);
+    arena_release(&scene->arena);
+}
+
+enum status_code run_shards_plan(const struct arguments *arguments, struct shard_plan *shards, struct status *error)
+{
+    struct run_scene scene = {.device = ""};
+    struct case_choice choice = {0};
+    enum status_code code = scene_open(arguments, &scene, error);
+    if (code == STATUS_OK) {
+        code = choice_options_read(arguments, &scene.suite, &choice, error);
+    }
+    if (code == STATUS_OK) {
+        code = shard_choose(arguments, &scene.run, &choice, shards, error);
+    }
+    case_choice_release(&choice);
+    scene_close(&scene);
+    return code;
+}
+
+static enum status_code run_command(const struct arguments *arguments, enum exit_code *exit_code, struct status *error)
+{
+    struct run_scene scene = {.device = ""};
     /* A reader who closes the progress early (2>&1 | head) does not decide what is measured. */
     signal(SIGPIPE, SIG_IGN);
+    enum status_code code = scene_open(arguments, &scene, error);
     if (code == STATUS_OK) {
-        code = suite_notes_give(arguments, &suite, run.catalogue_dir, &notes, error);
+        code = suite_run(arguments, &scene.arena, &scene.run, exit_code, error);
     }
-    if (code == STATUS_OK) {
-        code = suite_run(arguments, &arena, &run, exit_code, error);
-    }
-    text_release(&notes);
-    suite_release(&suite);
-    arena_release(&arena);
+    scene_close(&scene);
     return code;
 }
 
