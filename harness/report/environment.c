@@ -38,7 +38,22 @@ static bool driver_is_kernel(const struct case_view *view)
     return view->device_kind != NULL && strcmp(view->device_kind, "host") == 0;
 }
 
-/* The libraries that a run found with its devices: "cuBLAS 12.4.5, glibc 2.36". */
+/* Whether one of the first devices, or the last of them before its library number `count`, has this library. */
+static bool library_is_told(const struct json *devices, size_t last, size_t count, const char *library)
+{
+    bool is_told = false;
+    for (size_t i = 0; i <= last && !is_told; i++) {
+        const struct json *libraries = json_get(json_at(devices, i), "libraries");
+        size_t limit = i < last ? json_count(libraries) : count;
+        for (size_t n = 0; n < limit && !is_told; n++) {
+            is_told = strcmp(json_string_or(json_at(libraries, n), "?"), library) == 0;
+        }
+    }
+    return is_told;
+}
+
+/* The libraries that a run found with its devices, each once, however many devices alike there are: "cuBLAS 12.4.5,
+ * glibc 2.36". */
 static void libraries_format(const struct json *run, char text[VALUE_BYTES])
 {
     const struct json *devices = json_get(run, "devices");
@@ -46,8 +61,11 @@ static void libraries_format(const struct json *run, char text[VALUE_BYTES])
     for (size_t i = 0; i < json_count(devices); i++) {
         const struct json *libraries = json_get(json_at(devices, i), "libraries");
         for (size_t n = 0; n < json_count(libraries) && length < VALUE_BYTES; n++) {
-            int written = snprintf(text + length, VALUE_BYTES - length, "%s%.60s", length > 0 ? ", " : "",
-                                   json_string_or(json_at(libraries, n), "?"));
+            const char *library = json_string_or(json_at(libraries, n), "?");
+            int written =
+                library_is_told(devices, i, n, library)
+                    ? 0
+                    : snprintf(text + length, VALUE_BYTES - length, "%s%.60s", length > 0 ? ", " : "", library);
             length += written > 0 ? (size_t)written : 0;
         }
     }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/report/environment.h"
 #include "tests/run/run_scene.h"
 #include "tests/support/status_said.h"
 
@@ -95,6 +96,30 @@ static void every_gpu_measures_and_the_figures_are_those_of_one(void **state)
     }
 }
 
+/* What is compared of two runs is the same, however many GPUs one of them had. */
+static void the_environment_is_that_of_one_gpu(void **state)
+{
+    struct scene *scene = *state;
+    struct report *report = NULL;
+    struct arena arena = {0};
+    const char *one[ENVIRONMENT_COUNT], *all[ENVIRONMENT_COUNT];
+    cases_set(scene, "  - {model: tiny-llama, mode: load, precision: [float32, float16]}\n");
+    assert_int_equal(measure(scene, "cuda"), RUN_PASS);
+    assert_int_equal(report_open_side(scene->folder, &report, &scene->error), STATUS_OK);
+    assert_true(environment_read(report, &arena, one));
+    report_release(report);
+    struct run_options options = options_all(scene);
+    assert_int_equal(run_with(scene, &options), RUN_PASS);
+    assert_int_equal(report_open_side(scene->folder, &report, &scene->error), STATUS_OK);
+    assert_true(environment_read(report, &arena, all));
+    report_release(report);
+    for (int i = 0; i < ENVIRONMENT_COUNT; i++) {
+        assert_string_equal(all[i] != NULL ? all[i] : "", one[i] != NULL ? one[i] : "");
+    }
+    assert_string_not_equal(one[ENVIRONMENT_LIBRARIES], "");
+    arena_release(&arena);
+}
+
 static void jobs_are_of_each_gpu_and_a_run_goes_on_there(void **state)
 {
     struct scene *scene = *state;
@@ -149,6 +174,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(every_gpu_measures_and_the_figures_are_those_of_one),
+        TEST(the_environment_is_that_of_one_gpu),
         TEST(jobs_are_of_each_gpu_and_a_run_goes_on_there),
         TEST(gpus_of_two_kinds_are_refused),
         TEST(a_case_that_lies_on_several_is_refused),
