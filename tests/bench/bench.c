@@ -2,9 +2,9 @@
  * with 1 only where something could not be measured.
  *
  * usage: bench [--device SPEC] [--python NAME] [--only PART] [--quick] [--model ARCHITECTURE] PROGRAM from the root
- * of the repository; docs/NUMBERS.md says what the rows mean. PART: processes, placement, records, checkpoints,
- * loading, offload, allocator, kernels, products or steps. With --model, sm_90 for instance, nothing is measured:
- * the traffic of the kernels is counted and held against the peaks of a device of that architecture. */
+ * of the repository; docs/NUMBERS.md says what the rows mean. PART: processes, placement, records, gpus, checkpoints,
+ * loading, offload, allocator, kernels, products or steps. With --model, sm_90 for instance, nothing is measured: the
+ * traffic of the kernels is counted and held against the peaks of a device of that architecture. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 
 static const char usage[] =
     "usage: bench [--device host|cuda:N] [--python NAME] [--quick] [--model sm_75|sm_80|sm_89|sm_90|sm_100]\n"
-    "             [--only processes|placement|records|checkpoints|loading|offload|allocator|kernels|products|steps] "
-    "PROGRAM\n";
+    "             [--only processes|placement|records|gpus|checkpoints|loading|offload|allocator|kernels|products|\n"
+    "             steps] PROGRAM\n";
 
 static bool options_read(int count, char **words, struct bench_options *options)
 {
@@ -82,6 +82,9 @@ static void parts_run(const struct bench_options *options, const struct bench_de
     }
     if (bench->is_host && part_is_wanted(options, "records")) {
         bench_records(options, tally);
+    }
+    if (bench->is_host && part_is_wanted(options, "gpus")) {
+        bench_gpus(options, tally);
     }
     if (bench->is_host && part_is_wanted(options, "checkpoints")) {
         bench_checkpoints(options, tally);

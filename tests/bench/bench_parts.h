@@ -29,6 +29,7 @@ enum status_code bench_call_time(const struct bench_device *on, const struct ope
 void bench_processes(const char *program, struct bench_tally *tally);
 void bench_placement(const char *program, struct bench_tally *tally);
 void bench_records(const struct bench_options *options, struct bench_tally *tally);
+void bench_gpus(const struct bench_options *options, struct bench_tally *tally);
 void bench_checkpoints(const struct bench_options *options, struct bench_tally *tally);
 void bench_loading(const struct bench_options *options, const struct bench_device *on, struct bench_tally *tally);
 void bench_offload(bool quick, struct bench_tally *tally);
