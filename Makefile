@@ -293,7 +293,7 @@ $(CHECKED): $(CHECKED_O) ci/plugin.map
 HELPERS_ALSO_kernels        := tests/bench/kernel_case.c tests/bench/product_case.c tests/bench/model_case.c \
                                tests/bench/model_device.c
 HELPERS_ALSO_case           := tests/report/records_fixture.c
-HELPERS_ALSO_cli            := tests/models/model_folder.c tests/load/checkpoint_files.c
+HELPERS_ALSO_cli            := tests/models/model_folder.c tests/load/checkpoint_files.c tests/history/history_fixture.c
 HELPERS_ALSO_load           := tests/replay/counting_device.c tests/models/model_folder.c
 HELPERS_ALSO_question       := tests/models/remembering_device.c
 HELPERS_ALSO_tape           := tests/models/shadow_lines.c
