@@ -9,7 +9,7 @@ set -eu
 folder=${1:?usage: dist-check.sh FOLDER [TEST...]}
 shift
 [ $# -gt 0 ] || set -- tests/base/test_text tests/base/test_json tests/suite/test_suite tests/cli/test_command_line \
-    tests/ci/test_dist
+    tests/ci/test_makefile
 ci/dist.sh "$folder"
 archive=$(ls "$folder"/assay-*.tar.gz)
 name=$(basename "$archive" .tar.gz)
@@ -19,26 +19,16 @@ ci/dist.sh "$folder" >/dev/null
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+# Git is as good as not there: whoever calls it is told what a shell says of a missing command, and noted.
 mkdir "$scratch/bin"
-# Every command of PATH but git.
-(
-    IFS=:
-    for place in $PATH; do
-        for command in "$place"/*; do
-            [ -x "$command" ] && [ ! -e "$scratch/bin/${command##*/}" ] && ln -s "$command" "$scratch/bin/"
-        done
-    done
-) || true
-rm -f "$scratch"/bin/git "$scratch"/bin/git-*
+printf '#!/bin/sh\necho "$@" >>"%s/asked"\necho "git: not found" >&2\nexit 127\n' "$scratch" >"$scratch/bin/git"
+chmod +x "$scratch/bin/git"
 tar -xzf "$archive" -C "$scratch"
 revision=$(cat "$scratch/$name/REVISION")
-PATH=$scratch/bin
+PATH=$scratch/bin:$PATH
 export PATH
+unset MAKEFLAGS MAKELEVEL # of the make that calls this script
 cd "$scratch/$name"
-if command -v git >/dev/null 2>&1; then
-    echo "dist-check.sh: git could not be hidden" >&2
-    exit 1
-fi
 programs=
 for test; do
     [ -e "$test.c" ] || { echo "dist-check.sh: the archive has no $test.c" >&2; exit 1; }
@@ -55,4 +45,5 @@ esac
 ASSAY_PROGRAM=build/assay ci/run-tests.sh build $programs
 make -s CUDA=no install DESTDIR="$scratch/installed" PREFIX=/usr >/dev/null
 "$scratch/installed/usr/bin/assay" estimate gpt2 >/dev/null
+[ ! -e "$scratch/asked" ] || sed 's/^/dist-check.sh: note: something asked git: /' "$scratch/asked" | sort -u
 echo "dist-check.sh: $archive builds without git, and says $said"
