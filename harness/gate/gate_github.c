@@ -72,14 +72,23 @@ static void cases_annotate(struct text *text, const struct gate *gate, bool erro
     }
 }
 
+/* How many bytes a runner may pass over before it looks for a command: blanks of any script, so all that is not ASCII. */
+static size_t blanks_count(const char *line)
+{
+    size_t count = 0;
+    while (line[count] == ' ' || line[count] == '\t' || (unsigned char)line[count] > 0x7F) {
+        count++;
+    }
+    return count;
+}
+
 /* The page of a terminal, of which no line is a command. */
 static void table_append(struct text *text, const struct text *table)
 {
     const char *at = text_string(table);
     while (*at != '\0') {
         const size_t length = strcspn(at, "\n");
-        const size_t blanks = strspn(at, " \t");
-        if (strncmp(at + blanks, "::", 2) == 0) {
+        if (strncmp(at + blanks_count(at), "::", 2) == 0) {
             text_append(text, "| ");
         }
         for (size_t i = 0; i < length; i++) {

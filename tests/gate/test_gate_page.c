@@ -187,6 +187,31 @@ static struct gate hostile_make(void)
     return gate_of(&now, &base, NULL, 0);
 }
 
+/* .NET, which the runner is written in, takes blanks of all scripts off a line before it looks for a command. */
+static void no_blank_of_another_script_hides_a_command(void **state)
+{
+    static const char name[] = "a \u00a0::error::b \u3000\u2003::stop-commands::c \u00a0\u00a0::debug::d";
+    (void)state;
+    sides_begin();
+    now.cases[0].standing = STANDING_BROKEN;
+    now.cases[0].reason = name;
+    struct gate gate = gate_of(&now, &base, NULL, 0);
+    int hidden = 0;
+    for (int width = 40; width <= 120; width++) {
+        struct text page = page_of(&gate, "github", width);
+        for (const char *at = text_string(&page); *at != '\0'; at += strcspn(at, "\n") + 1) {
+            const char *first = at;
+            while (*first == ' ' || (unsigned char)*first > 0x7F) {
+                first++;
+            }
+            hidden += first > at && strncmp(first, "::", 2) == 0;
+        }
+        text_release(&page);
+    }
+    assert_int_equal(hidden, 0);
+    gate_release(&gate);
+}
+
 /* Only what the gate writes itself begins a line with a command. */
 static void no_name_is_a_command_of_a_runner(void **state)
 {
@@ -317,6 +342,7 @@ int main(void)
         cmocka_unit_test(a_summary_is_below_what_github_takes),
         cmocka_unit_test(a_summary_of_an_endless_name_still_says_the_verdict),
         cmocka_unit_test(no_name_is_a_command_of_a_runner),
+        cmocka_unit_test(no_blank_of_another_script_hides_a_command),
         cmocka_unit_test(an_annotation_points_at_the_line_of_the_suite),
         cmocka_unit_test(there_are_no_more_annotations_than_are_shown),
         cmocka_unit_test(a_percent_sign_stays_one),
