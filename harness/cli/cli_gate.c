@@ -8,6 +8,7 @@
 #include "harness/cli/gate_baselines.h"
 #include "harness/cli/number_option.h"
 #include "harness/cli/output.h"
+#include "harness/cli/output_place.h"
 #include "harness/gate/gate_page.h"
 
 enum { ROWS_MAXIMUM = 1000000 };
@@ -116,6 +117,25 @@ static enum status_code gate_give(const struct arguments *arguments, const struc
     return code;
 }
 
+/* Pages must not go over the records and the policy that they are made of. */
+static enum status_code places_check(const struct arguments *arguments, const struct gate_policy *policy,
+                                     const struct gate_baselines *baselines, struct status *error)
+{
+    static const char *const options_that_write[] = {"output", "summary"};
+    enum status_code code = STATUS_OK;
+    for (size_t i = 0; i < sizeof options_that_write / sizeof options_that_write[0]; i++) {
+        const char *path = arguments_value(arguments, options_that_write[i]);
+        code = code == STATUS_OK ? output_place_check(path, arguments->operands[0], error) : code;
+        if (code == STATUS_OK && policy->path != NULL) {
+            code = output_place_check(path, policy->path, error);
+        }
+        for (int at = 0; at < baselines->count && code == STATUS_OK; at++) {
+            code = output_place_check(path, baselines->runs[at].source, error);
+        }
+    }
+    return code;
+}
+
 static enum status_code gate_command(const struct arguments *arguments, enum exit_code *exit_code, struct status *error)
 {
     struct gate_policy policy = {0};
@@ -133,6 +153,9 @@ static enum status_code gate_command(const struct arguments *arguments, enum exi
     }
     if (code == STATUS_OK) {
         code = gate_baselines_read(arguments, &baselines, error);
+    }
+    if (code == STATUS_OK) {
+        code = places_check(arguments, &policy, &baselines, error);
     }
     if (code == STATUS_OK) {
         limits.baseline = gate_baselines_figures(&baselines);

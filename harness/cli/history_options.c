@@ -7,6 +7,7 @@
 
 #include "harness/base/file_replace.h"
 #include "harness/cli/output.h"
+#include "harness/cli/output_place.h"
 
 const char *history_database(const struct arguments *arguments)
 {
@@ -51,7 +52,10 @@ enum status_code history_sink_open(const struct arguments *arguments, struct his
 {
     const char *path = arguments_value(arguments, "output");
     *sink = (struct history_sink){.to_stdout = output_drain()};
-    enum status_code code = path != NULL ? file_replacement_open(path, FILE_NAMED, &sink->file, error) : STATUS_OK;
+    enum status_code code = output_place_check(path, history_database(arguments), error);
+    if (code == STATUS_OK && path != NULL) {
+        code = file_replacement_open(path, FILE_NAMED, &sink->file, error);
+    }
     sink->text.drain = sink->file != NULL ? file_replacement_drain(sink->file) : &sink->to_stdout;
     return code;
 }

@@ -151,6 +151,22 @@ static void what_is_wrong_is_refused(void **state)
     command_result_release(&result);
 }
 
+static void points_are_not_written_over(void **state)
+{
+    (void)state;
+    const char *path = below("kept.tsv");
+    struct command_result result = command_run((const char *const[]){"cp", HOST_POINTS, path, NULL}, NULL);
+    assert_int_equal(result.exit_code, 0);
+    command_result_release(&result);
+    const char *const output[] = {path, "--law", "inference-overhead", "--output", path, NULL};
+    command_refused(command_named("calibrate", output), "is what is read here; name another file");
+    const char *const points[] = {path, "--law", "inference-overhead", "--points", path, NULL};
+    command_refused(command_named("calibrate", points), "is what is read here; name another file");
+    result = command_run((const char *const[]){"cmp", HOST_POINTS, path, NULL}, NULL);
+    assert_int_equal(result.exit_code, 0);
+    command_result_release(&result);
+}
+
 static void estimate_uses_a_law_and_warns_outside_of_it(void **state)
 {
     (void)state;
@@ -188,6 +204,7 @@ int main(void)
         cmocka_unit_test(the_committed_law_follows_from_the_committed_points),
         cmocka_unit_test(points_stand_for_their_records),
         cmocka_unit_test(residuals_are_drawn),
+        cmocka_unit_test(points_are_not_written_over),
         cmocka_unit_test(the_other_laws_are_told),
         cmocka_unit_test(what_is_wrong_is_refused),
         cmocka_unit_test(estimate_uses_a_law_and_warns_outside_of_it),

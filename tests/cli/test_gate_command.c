@@ -159,10 +159,39 @@ static void records_may_come_through_a_pipe(void **state)
     command_result_release(&result);
 }
 
+/* What was measured is worth more than a page about it. */
+static void nothing_that_was_read_is_written_over(void **state)
+{
+    (void)state;
+    night_make("precious", "cat");
+    struct command_result result = shell(
+        "printf 'version: 1\\nrules:\\n  - cases: \"*\"\\n    fail: 0\\n' >own.yaml; cp own.yaml own-before.yaml; "
+        "cp precious/records.jsonl before.jsonl; ln -s precious/records.jsonl link; rm -f night.sqlite; "
+        "$assay history import precious --database night.sqlite >/dev/null; cp night.sqlite before.sqlite");
+    assert_int_equal(result.exit_code, 0);
+    command_result_release(&result);
+    const char *const says = "is what is read here; name another file";
+    gate_check("precious --output precious/records.jsonl", 2, "", says);
+    gate_check("precious --summary precious/records.jsonl", 2, "", says);
+    gate_check("precious --summary link", 2, "", says);
+    gate_check("$base --baseline precious --output link", 2, "", says);
+    gate_check("$base --policy own.yaml --output own.yaml", 2, "", says);
+    result = shell("$assay history export --database night.sqlite --output ./night.sqlite");
+    assert_int_equal(result.exit_code, 2);
+    command_says(&result.error, says);
+    command_result_release(&result);
+    result = shell("cmp before.jsonl precious/records.jsonl && cmp own.yaml own-before.yaml && "
+                   "cmp before.sqlite night.sqlite && $assay gate precious --output page.txt && "
+                   "$assay gate precious --output page.txt");
+    assert_int_equal(result.exit_code, 0);
+    command_result_release(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_exit_code_is_the_verdict),
+        cmocka_unit_test(nothing_that_was_read_is_written_over),
         cmocka_unit_test(several_baselines_are_their_median_in_any_order),
         cmocka_unit_test(what_is_wrong_with_options_and_policies_is_said),
         cmocka_unit_test(pages_go_to_files_and_a_summary_is_appended),
