@@ -7,6 +7,7 @@
 
 #include "harness/base/size.h"
 #include "harness/cli/output.h"
+#include "harness/report/escape.h"
 
 static enum status_code refuse(const struct law_file *law, const char *cause, struct status *error)
 {
@@ -59,8 +60,8 @@ static enum status_code kind_find(const struct question_case *question, const st
 static void bytes_line(struct text *text, const char *name, double bytes)
 {
     char size[SIZE_TEXT_BYTES];
-    text_format(text, "  %-38s %12s %20" PRId64 " bytes\n", name, size_format((int64_t)(bytes + 0.5), size),
-                (int64_t)(bytes + 0.5));
+    text_format(text, "  %-38s %12s %20" PRId64 " bytes\n", name, size_format(law_bytes(bytes), size),
+                law_bytes(bytes));
 }
 
 static void answer_lines(const struct law_answer *answer, const struct law_point *point, struct text *text)
@@ -79,23 +80,38 @@ static void answer_lines(const struct law_answer *answer, const struct law_point
                 overhead_moment_name(answer->moment));
     law_answer_terms(answer, point, text);
     if (fabs(kind->allocator_bytes) >= 0.5) {
-        text_format(text, "    %-30s  %12s\n", "allocator", size_format((int64_t)(kind->allocator_bytes + 0.5), size));
+        text_format(text, "    %-30s  %12s\n", "allocator", size_format(law_bytes(kind->allocator_bytes), size));
     }
     if (!isnan(answer->footprint_bytes)) {
         bytes_line(text, "footprint_bytes, with the context", answer->footprint_bytes);
     }
 }
 
+/* Coefficients of a file may be any numbers, and what they come to none that is a peak. */
+static enum status_code answer_check(const struct law_file *law, const struct law_answer *answer, struct status *error)
+{
+    bool is_one = answer->allocated_bytes > 0.0 && answer->allocated_bytes < 0x1p62 &&
+                  (isnan(answer->footprint_bytes) || fabs(answer->footprint_bytes) < 0x1p62);
+    return is_one ? STATUS_OK
+                  : status_set_at(error, STATUS_INVALID, (struct file_place){law->path, 0, 0},
+                                  "the coefficients of %.100s on %.100s give %.6g bytes beside %.6g of weights, which "
+                                  "is no peak; fit the law again, or leave --calibration out",
+                                  answer->kind->kind, answer->kind->target,
+                                  answer->allocated_bytes - answer->weights_bytes, answer->weights_bytes);
+}
+
 static void outside_warn(const struct law_file *law, const struct law_answer *answer)
 {
-    struct text all = {0};
+    struct text all = {0}, clean = {0};
     for (const char *at = text_string(&answer->outside); *at != '\0'; at++) {
         text_append_bytes(&all, *at == '\n' ? "; " : at, *at == '\n' ? 2 : 1);
     }
-    if (all.length > 2) {
+    terminal_append(&clean, text_string(&all)); /* its words come from the file */
+    if (clean.length > 2) {
         output_warning("assay: estimate: warning: %s: the case is outside of what the law was fitted to: %.*s",
-                       law->path, (int)all.length - 2, text_string(&all));
+                       law->path, (int)clean.length - 2, text_string(&clean));
     }
+    text_release(&clean);
     text_release(&all);
 }
 
@@ -118,11 +134,11 @@ static struct json *answer_json(const struct law_file *law, const struct law_ans
 {
     struct json *object = json_object_new();
     struct json *footprint =
-        isnan(answer->footprint_bytes) ? json_null_new() : json_integer_new((int64_t)(answer->footprint_bytes + 0.5));
+        isnan(answer->footprint_bytes) ? json_null_new() : json_integer_new(law_bytes(answer->footprint_bytes));
     bool made = json_set(object, "path", json_string_new(law->path)) &&
                 json_set(object, "kind", json_string_new(answer->kind->kind)) &&
                 json_set(object, "target", json_string_new(answer->kind->target)) &&
-                json_set(object, "allocated_bytes_peak", json_integer_new((int64_t)(answer->allocated_bytes + 0.5))) &&
+                json_set(object, "allocated_bytes_peak", json_integer_new(law_bytes(answer->allocated_bytes))) &&
                 json_set(object, "moment", json_string_new(overhead_moment_name(answer->moment))) &&
                 json_set(object, "median_error", json_real_new(answer->kind->median)) &&
                 json_set(object, "p99_error", json_real_new(answer->kind->p99)) &&
@@ -152,6 +168,9 @@ enum status_code calibration_answer(const struct question_case *question, const 
     code = code == STATUS_OK ? kind_find(question, law, &point, &kind, error) : code;
     if (code == STATUS_OK) {
         law_answer_make(kind, &point, &answer);
+        code = answer_check(law, &answer, error);
+    }
+    if (code == STATUS_OK) {
         answer_lines(&answer, &point, text);
         outside_warn(law, &answer);
         json_release(*document);

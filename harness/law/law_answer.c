@@ -58,6 +58,12 @@ static void outside_terms(struct law_answer *answer, const struct overhead_row *
     }
 }
 
+int64_t law_bytes(double bytes)
+{
+    static const double most = 0x1p62;
+    return isnan(bytes) ? 0 : (int64_t)(bytes > most ? most : bytes < -most ? -most : round(bytes));
+}
+
 void law_answer_make(const struct law_kind *kind, const struct law_point *point, struct law_answer *answer)
 {
     struct overhead_row row;
@@ -87,7 +93,7 @@ void law_answer_terms(const struct law_answer *answer, const struct law_point *p
         if (fabs(bytes) >= 0.5) {
             text_format(text, "  %s %8.3f x %-18s %s%12s  %s\n", overhead_term_symbol((enum overhead_term)term),
                         answer->kind->coefficients[term], overhead_term_unit((enum overhead_term)term),
-                        bytes < 0.0 ? "-" : " ", size_format((int64_t)(fabs(bytes) + 0.5), size),
+                        bytes < 0.0 ? "-" : " ", size_format(law_bytes(fabs(bytes)), size),
                         overhead_term_words((enum overhead_term)term));
         }
     }

@@ -50,6 +50,9 @@ struct law_answer {
 /* The kind for a model type on a class of device; NULL: the law has none. The first of several programs. */
 const struct law_kind *law_file_kind(const struct law_file *file, const char *kind, const char *target);
 
+/* The nearest whole number; beyond 2^62 that, and 0 of what is no number: a file from outside may say anything. */
+int64_t law_bytes(double bytes);
+
 /* Predicts point, whose bytes but weights are not read. The caller releases answer->outside. */
 void law_answer_make(const struct law_kind *kind, const struct law_point *point, struct law_answer *answer);
 

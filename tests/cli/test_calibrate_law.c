@@ -198,6 +198,35 @@ static void estimate_uses_a_law_and_warns_outside_of_it(void **state)
     command_refused(command_named("estimate", experts), "the law has no terms for such a model");
 }
 
+/* A law is a file from somebody else: the numbers in it may be any, and its words too. */
+static void a_law_that_gives_no_peak_is_refused(void **state)
+{
+    static const char *const values[] = {"1e300", "-1e6", "-1e300"};
+    (void)state;
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        char change[128];
+        const char *path = below("no-peak.json");
+        snprintf(change, sizeof change, "sed 's/\"value\": [-0-9.e+]*/\"value\": %s/' %s >%s", values[i], LAW, path);
+        struct command_result result = command_run((const char *const[]){"sh", "-c", change, NULL}, NULL);
+        assert_int_equal(result.exit_code, 0);
+        command_result_release(&result);
+        const char *const estimate[] = {"gpt2", "--mode", "infer", "--for", "host", "--calibration", path, NULL};
+        command_refused(command_named("estimate", estimate), "of weights, which is no peak; fit the law again");
+    }
+    char change[256];
+    const char *path = below("words.json");
+    snprintf(change, sizeof change, "sed 's/\"float32\"/\"\\\\u001b[31m\"/' %s >%s", LAW, path);
+    struct command_result result = command_run((const char *const[]){"sh", "-c", change, NULL}, NULL);
+    assert_int_equal(result.exit_code, 0);
+    command_result_release(&result);
+    const char *const estimate[] = {"gpt2", "--mode", "infer", "--for", "host", "--calibration", path, NULL};
+    result = command_named("estimate", estimate);
+    assert_int_equal(result.exit_code, 0);
+    command_says(&result.error, "precision is float32, fitted to ?[31m");
+    assert_null(strchr(text_string(&result.error), '\x1b'));
+    command_result_release(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,6 +234,7 @@ int main(void)
         cmocka_unit_test(points_stand_for_their_records),
         cmocka_unit_test(residuals_are_drawn),
         cmocka_unit_test(points_are_not_written_over),
+        cmocka_unit_test(a_law_that_gives_no_peak_is_refused),
         cmocka_unit_test(the_other_laws_are_told),
         cmocka_unit_test(what_is_wrong_is_refused),
         cmocka_unit_test(estimate_uses_a_law_and_warns_outside_of_it),
