@@ -72,7 +72,7 @@ static void cases_annotate(struct text *text, const struct gate *gate, bool erro
     }
 }
 
-/* How many bytes a runner may pass over before it looks for a command: blanks of any script, so all that is not ASCII. */
+/* How many bytes a runner may pass over before it looks for a command: blanks of any script, so all but ASCII. */
 static size_t blanks_count(const char *line)
 {
     size_t count = 0;
