@@ -135,7 +135,7 @@ is_ready() {
 start() {
     head -c 1024 /dev/urandom >"$folder/run/munge.key" && chmod 600 "$folder/run/munge.key" &&
         chmod 755 "$folder" "$folder/run" &&
-        munged --key-file="$folder/run/munge.key" --socket="$folder/run/munge.socket" \
+        munged --force --key-file="$folder/run/munge.key" --socket="$folder/run/munge.socket" \
             --pid-file="$folder/run/munged.pid" --log-file="$folder/log/munged.log" \
             --seed-file="$folder/run/munged.seed" --num-threads=2 >>"$folder/log/start.log" 2>&1 &&
         slurmctld -c >>"$folder/log/start.log" 2>&1 &&
