@@ -135,26 +135,43 @@ static enum status_code plan_make(struct submission *submission, struct status *
 
 /* ---- where it goes ---- */
 
+/* What is there of an earlier merge: nothing else may be in it, and it must lack something, because a shard that is
+ * finished is not measured again: a whole one would come out once more, as if it were of today. */
+static enum status_code merged_check(const struct submission *submission, struct status *error)
+{
+    const char *folder = submission->job.folder;
+    struct record_stream *stream = NULL;
+    struct record_line line = {.type = RECORD_LINE_RUN};
+    bool is_whole = false;
+    enum status_code code = record_stream_open(folder, &stream, error);
+    while (code == STATUS_OK && line.type != RECORD_LINE_NONE) {
+        code = record_stream_next(stream, &line, error);
+        const char *hash = json_string_or(json_get(json_get(line.value, "merged"), "plan_hash"), "");
+        bool begins = line.type == RECORD_LINE_RUN || line.type == RECORD_LINE_RESUMED;
+        if (code == STATUS_OK && begins && strcmp(hash, submission->plan.hash) != 0) {
+            code =
+                status_set(error, STATUS_INVALID, "submit: %s has other results; name a new folder with --out", folder);
+        } else if (code == STATUS_OK && line.type == RECORD_LINE_END) {
+            const struct json *counts = json_get(line.value, "counts");
+            is_whole = json_integer_or(json_get(counts, "done"), 0) == json_integer_or(json_get(counts, "total"), -1);
+        }
+    }
+    record_stream_close(stream);
+    if (code == STATUS_OK && is_whole) {
+        code = status_set(error, STATUS_INVALID,
+                          "submit: %s has the results of all shards of this plan, and none would be measured again; "
+                          "name a new folder with --out",
+                          folder);
+    }
+    return code;
+}
+
 /* Results of another plan, or of no shards at all, would stop the merge when all is measured. */
 static enum status_code folder_check(const struct submission *submission, struct status *error)
 {
     const char *folder = submission->job.folder;
     struct text path = {0};
-    struct record_stream *stream = NULL;
-    struct record_line line = {0};
-    enum status_code code = STATUS_OK;
-    if (record_is_in(folder)) {
-        code = record_stream_open(folder, &stream, error);
-        if (code == STATUS_OK) {
-            code = record_stream_next(stream, &line, error);
-        }
-        const char *hash = json_string_or(json_get(json_get(line.value, "merged"), "plan_hash"), "");
-        if (code == STATUS_OK && strcmp(hash, submission->plan.hash) != 0) {
-            code =
-                status_set(error, STATUS_INVALID, "submit: %s has other results; name a new folder with --out", folder);
-        }
-        record_stream_close(stream);
-    }
+    enum status_code code = record_is_in(folder) ? merged_check(submission, error) : STATUS_OK;
     for (int i = 1; i <= submission->plan.shard_count && code == STATUS_OK; i++) {
         struct shard_plan present = {0};
         text_release(&path);

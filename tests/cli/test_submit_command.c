@@ -175,6 +175,34 @@ static void a_folder_with_other_results_is_refused(void **state)
     command_refused(submit(scene, MORE("--", "--device", "meta")), "has other results; name a new folder");
 }
 
+/* Shards that are finished go on with nothing: the night of yesterday would be told as that of today. */
+static void a_folder_with_all_results_is_refused(void **state)
+{
+    struct scratch_scene *scene = *state;
+    char out[128], shards[128];
+    slurm_put(scene, good_sbatch);
+    snprintf(out, sizeof out, "%s/out", scene->folder);
+    snprintf(shards, sizeof shards, "%s/out/shards", scene->folder);
+    for (int i = 1; i <= 2; i++) {
+        char shard[16], folder[160];
+        snprintf(shard, sizeof shard, "%d/2", i);
+        snprintf(folder, sizeof folder, "%s/%d", shards, i);
+        struct command_result result = command_named(
+            "run", MORE(SUITE, "--device", "meta", "--out", folder, "--shard", shard, "--records-only", "--quiet"));
+        command_result_release(&result);
+        result = command_named("merge", MORE(shards, "--out", out, "--records-only"));
+        command_result_release(&result);
+        result = submit(scene, MORE("--", "--device", "meta"));
+        if (i == 1) { /* shard 2 is missing, and comes */
+            assert_int_equal(result.exit_code, 0);
+            command_result_release(&result);
+        } else {
+            command_refused(result, "has the results of all shards of this plan, and none would be measured again; "
+                                    "name a new folder with --out");
+        }
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_scene_open, scratch_scene_close)
 
 int main(void)
@@ -183,7 +211,7 @@ int main(void)
         TEST(the_merge_job_waits_for_the_array_job),  TEST(a_dry_run_prints_and_leaves_nothing),
         TEST(without_slurm_the_scripts_stay),         TEST(what_sbatch_says_is_passed_on),
         TEST(arrays_are_as_long_as_slurm_allows),     TEST(what_would_fail_later_is_said_now),
-        TEST(a_folder_with_other_results_is_refused),
+        TEST(a_folder_with_other_results_is_refused), TEST(a_folder_with_all_results_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
