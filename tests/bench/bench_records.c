@@ -49,7 +49,8 @@ static void page_measure(const struct many_records *many, const char *what, cons
 
 static void pages_measure(const struct many_records *many)
 {
-    static const char *const formats[] = {"table", "summary", "md", "csv", "json", "html", "junit"};
+    static const char *const formats[] = {"table", "summary", "md",          "csv",           "json",
+                                          "html",  "junit",   "openmetrics", "benchmark-json"};
     char page[PATH_BYTES + 16];
     snprintf(page, sizeof page, "%s/page", many->folder);
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
@@ -62,9 +63,11 @@ static void pages_measure(const struct many_records *many)
     const char *const league[] = {many->program, "report", many->records, "--league", NULL};
     const char *const rule[] = {many->program, "report", many->records, "--rule", "1.2", NULL};
     const char *const compare[] = {many->program, "compare", many->records, many->records, NULL};
+    const char *const gate[] = {many->program, "gate", many->records, "--baseline", many->records, NULL};
     page_measure(many, "report --league, records", league, page_seconds);
     page_measure(many, "report --rule 1.2, records", rule, page_seconds);
     page_measure(many, "compare, records of each side", compare, page_seconds);
+    page_measure(many, "gate, records of each side", gate, page_seconds);
 }
 
 /* Two models, five precisions, two forms of attention, ten lengths, and as many batches as it takes. */
