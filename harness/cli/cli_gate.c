@@ -6,6 +6,7 @@
 #include "harness/base/file_replace.h"
 #include "harness/cli/command.h"
 #include "harness/cli/gate_baselines.h"
+#include "harness/cli/history_options.h"
 #include "harness/cli/number_option.h"
 #include "harness/cli/output.h"
 #include "harness/cli/output_place.h"
@@ -14,7 +15,8 @@
 enum { ROWS_MAXIMUM = 1000000 };
 
 static const struct option_row options[] = {
-    {"baseline", OPTION_REPEATED, "DIR", "what the run is held against; several, or median:DIR,DIR: their median"},
+    {"baseline", OPTION_REPEATED, "WHAT", "what the run is held against, as below; several: their median"},
+    {"history", OPTION_VALUE, "FILE", "where those runs are (default: $ASSAY_HISTORY, else " HISTORY_DEFAULT_FILE ")"},
     {"policy", OPTION_VALUE, "FILE", "rules, tiers and known failures (docs/GATE.md; default: built in, exact)"},
     {"allow", OPTION_VALUE, "LIST", "hold against a baseline of another device, driver or suite all the same"},
     {"format", OPTION_VALUE, "FORMAT", GATE_FORMAT_HELP},
@@ -152,13 +154,14 @@ static enum status_code gate_command(const struct arguments *arguments, enum exi
         code = run_figures_read(arguments->operands[0], &run, error);
     }
     if (code == STATUS_OK) {
-        code = gate_baselines_read(arguments, &baselines, error);
+        code = gate_baselines_read(arguments, &run, &baselines, error);
     }
     if (code == STATUS_OK) {
         code = places_check(arguments, &policy, &baselines, error);
     }
     if (code == STATUS_OK) {
         limits.baseline = gate_baselines_figures(&baselines);
+        limits.lacking = baselines.lacking;
         limits.baseline_words = limits.baseline != NULL ? text_string(&baselines.words) : NULL;
         code = gate_make(&run, &limits, &gate, error);
     }
@@ -178,6 +181,14 @@ const struct command command_gate = {
     .summary = "may a run pass: held against a baseline, by the rules of a policy",
     .details = "RECORDS: a folder that `assay run` wrote, or its records.jsonl. Without --baseline the run is judged\n"
                "by its own verdicts.\n"
+               "\n"
+               "Baselines:\n"
+               "  DIR               a folder of records, or its records.jsonl\n"
+               "  median:DIR,DIR    the median of several\n"
+               "  latest            of the history: the newest whole run before this one, of its suite and device\n"
+               "  median:N          the median of the N newest of these\n"
+               "  run:ID            the run whose run_id begins with ID\n"
+               "  ancestor          the run of the nearest commit before that which assay was built from\n"
                "\n"
                "Without --policy requested, allocated and reserved bytes must not be more than the baseline's, and\n"
                "readings of device and process not by more than 4 MiB. What is better than the baseline is told, and\n"

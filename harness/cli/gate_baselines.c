@@ -4,17 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum status_code baseline_reader(const struct arguments *arguments, const char *word,
-                                         struct gate_baselines *baselines, struct status *error);
+#include "harness/cli/history_baselines.h"
+
+enum { LABELS_TOLD = 3 };
 
 static enum status_code folder_read(const struct arguments *arguments, const char *word,
                                     struct gate_baselines *baselines, struct status *error)
 {
-    if (baselines->count == GATE_BASELINES_MAXIMUM) {
-        return status_set(error, STATUS_INVALID, "%s: --baseline: more than %d baselines; give fewer",
-                          arguments->command->name, GATE_BASELINES_MAXIMUM);
-    }
-    return run_figures_read(word, &baselines->runs[baselines->count++], error);
+    (void)arguments;
+    enum status_code code = gate_baseline_room(baselines->count, error);
+    return code == STATUS_OK ? run_figures_read(word, &baselines->runs[baselines->count++], error) : code;
 }
 
 static enum status_code folders_read(const struct arguments *arguments, const char *word,
@@ -40,47 +39,71 @@ static enum status_code folders_read(const struct arguments *arguments, const ch
     return code;
 }
 
-/* A word that begins with none of these is a folder; ./ before one that does makes it one. */
+/* "7" is a number of nights; ./7 a folder. */
+static enum status_code median_read(const struct arguments *arguments, const char *word,
+                                    struct gate_baselines *baselines, struct status *error)
+{
+    const bool is_number = word[0] != '\0' && word[strspn(word, "0123456789")] == '\0';
+    return (is_number ? history_newest_read : folders_read)(arguments, word, baselines, error);
+}
+
+/* What a value begins with, or is if it has no colon. A value that is none of these is a folder; ./ before one that
+ * looks like it makes it one. */
 static const struct baseline_kind {
-    const char *prefix;
+    const char *word;
     baseline_reader *read;
 } kinds[] = {
-    {"median:", folders_read},
+    {"median:", median_read},
+    {"run:", history_run_read},
+    {"latest", history_latest_read},
+    {"ancestor", history_ancestor_read},
 };
 
-static enum status_code word_read(const struct arguments *arguments, const char *word, struct gate_baselines *baselines,
-                                  struct status *error)
+static enum status_code word_read(const struct arguments *arguments, const char *value,
+                                  struct gate_baselines *baselines, struct status *error)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        const size_t length = strlen(kinds[i].prefix);
-        if (strncmp(word, kinds[i].prefix, length) == 0) {
-            return kinds[i].read(arguments, word + length, baselines, error);
+        const size_t length = strlen(kinds[i].word);
+        const bool has_more = kinds[i].word[length - 1] == ':';
+        if (strncmp(value, kinds[i].word, length) == 0 && (has_more || value[length] == '\0')) {
+            return kinds[i].read(arguments, value + length, baselines, error);
         }
     }
-    return folder_read(arguments, word, baselines, error);
+    return folder_read(arguments, value, baselines, error);
+}
+
+static const char *label_of(const struct gate_baselines *baselines, int at)
+{
+    return baselines->labels[at] != NULL ? baselines->labels[at] : baselines->runs[at].source;
 }
 
 static enum status_code baselines_join(struct gate_baselines *baselines, struct status *error)
 {
     const struct run_figures *runs[GATE_BASELINES_MAXIMUM];
     if (baselines->count == 1) {
-        text_append(&baselines->words, baselines->runs[0].source);
+        text_append(&baselines->words, label_of(baselines, 0));
         return STATUS_OK;
     }
     text_format(&baselines->words, "the median of %d runs (", baselines->count);
     for (int i = 0; i < baselines->count; i++) {
         runs[i] = &baselines->runs[i];
-        text_format(&baselines->words, "%s%s", i > 0 ? ", " : "", runs[i]->source);
+        if (i < LABELS_TOLD) {
+            text_format(&baselines->words, "%s%s", i > 0 ? ", " : "", label_of(baselines, i));
+        }
+    }
+    if (baselines->count > LABELS_TOLD) {
+        text_format(&baselines->words, " and %d more", baselines->count - LABELS_TOLD);
     }
     text_append(&baselines->words, ")");
     return gate_baseline_make(runs, baselines->count, &baselines->merged, error);
 }
 
-enum status_code gate_baselines_read(const struct arguments *arguments, struct gate_baselines *baselines,
-                                     struct status *error)
+enum status_code gate_baselines_read(const struct arguments *arguments, const struct run_figures *run,
+                                     struct gate_baselines *baselines, struct status *error)
 {
     const char *word = NULL;
     enum status_code code = STATUS_OK;
+    baselines->run = run;
     for (int next = 0; code == STATUS_OK && (word = arguments_value_next(arguments, "baseline", &next)) != NULL;) {
         code = word_read(arguments, word, baselines, error);
     }
@@ -102,4 +125,5 @@ void gate_baselines_release(struct gate_baselines *baselines)
         run_figures_release(&baselines->runs[i]);
     }
     text_release(&baselines->words);
+    arena_release(&baselines->arena);
 }

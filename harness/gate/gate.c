@@ -98,9 +98,10 @@ static enum gate_outcome outcome_of(const struct gate *gate)
     const struct run_figures *run = gate->run;
     const bool is_cut = !run->ended || run->absent_count > 0 || run->unnamed_absent_count > 0;
     const bool is_idle = gate->judged_count == 0 || (gate->baseline != NULL && gate->held_count == 0);
-    return gate->breach_count > 0                                               ? GATE_NO_GO
-           : is_cut || gate->refused != 0 || gate->unknown_count > 0 || is_idle ? GATE_INCONCLUSIVE
-                                                                                : GATE_GO;
+    return gate->breach_count > 0 ? GATE_NO_GO
+           : is_cut || gate->refused != 0 || gate->lacking != NULL || gate->unknown_count > 0 || is_idle
+               ? GATE_INCONCLUSIVE
+               : GATE_GO;
 }
 
 static void knowns_begin(struct gate *gate)
@@ -131,7 +132,7 @@ enum status_code gate_make(const struct run_figures *run, const struct gate_opti
 {
     const struct gate_policy *policy = options->policy;
     struct text why = {0};
-    *gate = (struct gate){.run = run, .baseline = options->baseline, .policy = policy};
+    *gate = (struct gate){.run = run, .baseline = options->baseline, .policy = policy, .lacking = options->lacking};
     if (gate->baseline != NULL) {
         gate->baseline_words = options->baseline_words != NULL ? options->baseline_words : gate->baseline->source;
         refusals_find(gate, options->allowed);

@@ -154,6 +154,14 @@ static void head_join(struct joining *joining)
     }
 }
 
+enum status_code gate_baseline_room(int count, struct status *error)
+{
+    return count < GATE_BASELINES_MAXIMUM
+               ? STATUS_OK
+               : status_set(error, STATUS_INVALID, "a baseline has more than %d runs; give fewer",
+                            GATE_BASELINES_MAXIMUM);
+}
+
 enum status_code gate_baseline_make(const struct run_figures *const *runs, int count, struct run_figures *merged,
                                     struct status *error)
 {

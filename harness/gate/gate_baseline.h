@@ -11,6 +11,9 @@
 
 enum { GATE_BASELINES_MAXIMUM = 64 };
 
+/* STATUS_INVALID: count runs are as many as a baseline may have. */
+enum status_code gate_baseline_room(int count, struct status *error);
+
 /* Fills *merged from runs[0..count), count from 1; its texts are borrowed from them, so that they must outlive it, and
  * the rest is its own: the caller releases it, also after an error. What it was measured under has the values of all
  * of them, with ", " between different ones; it began when the newest of them did, and ended if all did. A case is as

@@ -74,7 +74,8 @@ static void sides_describe(const struct telling *telling)
     if (gate->baseline != NULL) {
         side_append(&baseline, gate->baseline_words, gate->baseline);
     } else {
-        text_append(&baseline, "none: the run is judged by its own verdicts");
+        text_format(&baseline, "none%s%s: the run is judged by its own verdicts", gate->lacking != NULL ? ", " : "",
+                    gate->lacking != NULL ? gate->lacking : "");
     }
     text_append(&policy, gate->policy->path != NULL ? gate->policy->path : "built in");
     side_row_add(telling, table, "run:", &run);

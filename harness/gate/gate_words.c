@@ -233,6 +233,9 @@ static void unknown_append(struct text *text, const struct gate *gate, const cha
 {
     cut_append(text, gate, separator);
     refused_append(text, gate, separator);
+    if (gate->lacking != NULL) {
+        text_format(text, "%s%s", separated(separator), gate->lacking);
+    }
     if (gate->unknown_count > 0) {
         text_format(text, "%s%d of %d cases %s missing or could not be judged", separated(separator),
                     gate->unknown_count, gate->case_count, are(gate->unknown_count));

@@ -125,6 +125,59 @@ static void pages_go_to_files_and_a_summary_is_appended(void **state)
     gate_check("worse --summary absent/summary.md", 2, "", "absent/summary.md: cannot be written");
 }
 
+/* Nights of one run each: the 18th to the 22nd of November. The 20th was killed. */
+static void nights_import(void)
+{
+    struct command_result result =
+        shell("printf 'version: 1\\nname: night\\ncases:\\n  - {model: bert-base-cased, mode: load}\\n' >night.yaml; "
+              "$assay run night.yaml --device meta --out night >/dev/null 2>&1; "
+              "for d in 18 19 20 21 22; do mkdir n$d; sed -E \"s/(started.: .....)-..-..T/\\1-11-${d}T/; "
+              "s/(.run_id.: .)..../\\111$d/\" night/records.jsonl >n$d/records.jsonl; done; "
+              "sed -i '$d' n20/records.jsonl; for d in 18 19 20 21; do $assay history import n$d --database nights.db; "
+              "done");
+    assert_int_equal(result.exit_code, 0);
+    command_result_release(&result);
+}
+
+static void a_history_knows_earlier_nights(void **state)
+{
+    (void)state;
+    nights_import();
+    gate_check("n19 --baseline latest --history nights.db", 0, "baseline: nights.db: run 1118", "");
+    gate_check("n22 --baseline latest --history nights.db", 0, "baseline: nights.db: run 1121", "");
+    gate_check("n21 --baseline latest --history nights.db", 0, "baseline: nights.db: run 1119", ""); /* 20: killed */
+    gate_check("n22 --baseline median:2 --history nights.db", 0, "the median of 2 runs (nights.db: run 1121", "");
+    gate_check("n22 --baseline median:7 --history nights.db", 0, "the median of 3 runs (", "");
+    gate_check("n22 --baseline latest --baseline n18 --history nights.db", 0, "the median of 2 runs (nights.db: ", "");
+    gate_check("n22 --baseline run:1118 --history nights.db", 0, "GO: 1 case held against the baseline", "");
+    gate_check("n18 --baseline latest --history nights.db", 3, "baseline: none, the history nights.db has no whole run",
+               "INCONCLUSIVE: the history nights.db has no whole run of suite night on meta");
+    gate_check("n22 --baseline latest --history absent.db", 2, "", "absent.db: there is no history yet");
+    gate_check("n22 --baseline run:9999 --history nights.db", 2, "", "has no run whose run_id begins with '9999'");
+    gate_check("n22 --baseline median:0 --history nights.db", 2, "", "gate: --baseline median: 0 is out of range");
+    gate_check("n22 --baseline ancestor --history nights.db", 3, "baseline: none, ", "INCONCLUSIVE: ");
+}
+
+/* A history of two commits, of which the run is of the later one. */
+static void an_ancestor_is_the_run_of_an_earlier_commit(void **state)
+{
+    (void)state;
+    command_needed("git");
+    struct command_result result = shell(
+        "git init -q repo && cd repo && for i in 1 2; do git -c user.name=a -c user.email=a@example.org commit -q "
+        "--allow-empty -m $i; done; for n in 1 2; do mkdir ../c$n; "
+        "revision=$(git log --format=%h --skip=$((2 - n)) -1); "
+        "sed -E \"s/(.revision.: )[^,}]*/\\1\\\"$revision\\\"/; s/(.run_id.: .)..../\\1222$n/; "
+        "s/(started.: .....)-..-..T/\\1-12-0${n}T/\" ../n18/records.jsonl >../c$n/records.jsonl; done; "
+        "$assay history import ../c1 --database ../commits.db && "
+        "$assay gate ../c2 --baseline ancestor --history ../commits.db");
+    command_says(&result.output, "../commits.db: run 2221");
+    command_says(&result.output, "1 commit before");
+    command_says(&result.output, "GO: 1 case held against the baseline");
+    assert_int_equal(result.exit_code, 0);
+    command_result_release(&result);
+}
+
 /* Two gates at once leave one whole page; the file is never half of one. */
 static void two_gates_at_once_leave_one_whole_page(void **state)
 {
@@ -195,6 +248,8 @@ int main(void)
         cmocka_unit_test(several_baselines_are_their_median_in_any_order),
         cmocka_unit_test(what_is_wrong_with_options_and_policies_is_said),
         cmocka_unit_test(pages_go_to_files_and_a_summary_is_appended),
+        cmocka_unit_test(a_history_knows_earlier_nights),
+        cmocka_unit_test(an_ancestor_is_the_run_of_an_earlier_commit),
         cmocka_unit_test(two_gates_at_once_leave_one_whole_page),
         cmocka_unit_test(a_closed_pipe_is_no_crash),
         cmocka_unit_test(records_may_come_through_a_pipe),

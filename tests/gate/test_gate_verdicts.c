@@ -202,6 +202,21 @@ static void without_a_baseline_the_run_judges_itself(void **state)
     outcome_check(&gate, GATE_INCONCLUSIVE, "no case was measured");
 }
 
+/* A baseline was asked for, and there is none. */
+static void a_lacking_baseline_is_inconclusive(void **state)
+{
+    struct sides *sides = sides_make();
+    const struct gate_policy built_in = {.path = NULL};
+    const struct gate_options options = {.policy = &built_in, .lacking = "the history has no run"};
+    struct gate gate;
+    (void)state;
+    assert_int_equal(gate_make(&sides->now.figures, &options, &gate, NULL), STATUS_OK);
+    outcome_check(&gate, GATE_INCONCLUSIVE, "INCONCLUSIVE: the history has no run");
+    sides->now.cases[0].standing = STANDING_FAIL;
+    assert_int_equal(gate_make(&sides->now.figures, &options, &gate, NULL), STATUS_OK);
+    outcome_check(&gate, GATE_NO_GO, "first case-0");
+}
+
 static void another_device_driver_or_suite_is_refused_unless_allowed(void **state)
 {
     static const struct {
@@ -327,6 +342,7 @@ int main(void)
         cmocka_unit_test(a_case_with_too_few_attempts_is_insufficient),
         cmocka_unit_test(how_a_case_ended_counts),
         cmocka_unit_test(without_a_baseline_the_run_judges_itself),
+        cmocka_unit_test(a_lacking_baseline_is_inconclusive),
         cmocka_unit_test(another_device_driver_or_suite_is_refused_unless_allowed),
         cmocka_unit_test(cases_of_another_suite_are_told_and_decide_nothing),
         cmocka_unit_test(disturbed_readings_and_other_devices_say_nothing),
