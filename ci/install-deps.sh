@@ -4,7 +4,7 @@
 # missing. It fails only if the build cannot go on.
 #
 # usage: install-deps.sh [--all | --needed]
-#   --all      the tools of the static checks and of tests/cuda_emulation too
+#   --all      the tools of the static checks and of tests/cuda_emulation too, and shells that tests complete in
 #   --needed   only print the packages without which nothing can be built
 set -u
 
@@ -49,6 +49,9 @@ probe() {
         has_command "${CXX:-g++}" || wanted="$wanted g++"
         has_command clang || wanted="$wanted clang"
         has_command cppcheck || wanted="$wanted cppcheck"
+        has_command zsh || wanted="$wanted zsh"
+        has_command fish || wanted="$wanted fish"
+        has_command mandoc || wanted="$wanted mandoc"
         has_command clang-format-14 || wanted="$wanted clang-format-14"
     fi
 }
