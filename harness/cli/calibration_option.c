@@ -27,7 +27,7 @@ static enum status_code workload_read(const struct workload *workload, const str
     bool generates = workload->mode == MODE_GENERATE;
     point->mode = mode_name(workload->mode);
     point->precision = precision_name(workload->precision);
-    point->logits = generates ? "last" : logits_name(workload->logits);
+    point->logits = workload_head(workload) == HEAD_BARE ? "none" : generates ? "last" : logits_name(workload->logits);
     point->cache = generates ? cache_name(workload->cache) : "none";
     point->batch = workload->batch;
     point->seq = workload->seq;
@@ -38,6 +38,24 @@ static enum status_code workload_read(const struct workload *workload, const str
                         error);
 }
 
+/* The devices that the law has the kind on; if there is none, the kinds that it has on the device. */
+static void known_append(const struct law_file *law, const char *kind, const char *target, struct text *known)
+{
+    const char *lead = "";
+    for (int at = 0; at < law->kind_count; at++) {
+        if (strcmp(law->kinds[at].kind, kind) == 0) {
+            text_format(known, "%s%s", known->length == 0 ? "it has this kind on " : ", ", law->kinds[at].target);
+        }
+    }
+    for (int at = 0; at < law->kind_count && strncmp(text_string(known), "it has this", 11) != 0; at++) {
+        if (strcmp(law->kinds[at].target, target) == 0) {
+            text_format(known, "%s%s", lead[0] == '\0' ? "on it it has " : lead, law->kinds[at].kind);
+            lead = ", ";
+        }
+    }
+    text_append(known, known->length == 0 ? "it has no kind on this device" : "");
+}
+
 static enum status_code kind_find(const struct question_case *question, const struct law_file *law,
                                   const struct law_point *point, const struct law_kind **kind, struct status *error)
 {
@@ -46,12 +64,10 @@ static enum status_code kind_find(const struct question_case *question, const st
     if (*kind != NULL) {
         return STATUS_OK;
     }
-    for (int at = 0; at < law->kind_count; at++) {
-        text_format(&known, "%s%s on %s", at > 0 ? ", " : "", law->kinds[at].kind, law->kinds[at].target);
-    }
+    known_append(law, point->kind, question->input.target, &known);
     status_set_at(error, STATUS_INVALID, (struct file_place){law->path, 0, 0},
-                  "the law has no coefficients for %s on %s; it has them for %s (--for chooses the device)",
-                  point->kind, question->input.target, text_string(&known));
+                  "the law has no coefficients for %s on %s; %s (--for chooses the device)", point->kind,
+                  question->input.target, text_string(&known));
     text_release(&known);
     return STATUS_INVALID;
 }
@@ -80,7 +96,8 @@ static void answer_lines(const struct law_answer *answer, const struct law_point
                 overhead_moment_name(answer->moment));
     law_answer_terms(answer, point, text);
     if (fabs(kind->allocator_bytes) >= 0.5) {
-        text_format(text, "    %-30s  %12s\n", "allocator", size_format(law_bytes(kind->allocator_bytes), size));
+        text_format(text, "    %-30s  %12s\n", "workspaces and allocator",
+                    size_format(law_bytes(kind->allocator_bytes), size));
     }
     if (!isnan(answer->footprint_bytes)) {
         bytes_line(text, "footprint_bytes, with the context", answer->footprint_bytes);

@@ -121,26 +121,31 @@ static struct json *words_json(const struct overhead_law *law, const struct over
     return json_made(array, made);
 }
 
+/* A kind that borrows has all that was fitted from its donor, and its own name, cases, errors and workspaces. */
 static struct json *kind_json(const struct overhead_law *law, const struct overhead_group *kind)
 {
+    const struct overhead_group *fitted = kind->counts ? kind : kind->donor;
     struct json *object = json_object_new();
     struct json *context = json_object_new();
-    bool made = json_set(context, "constant_bytes", json_real_new(kind->context[0])) &&
-                json_set(context, "times_peak", json_real_new(kind->context[1]));
-    made = made && json_set(object, "kind", json_string_new(kind->kind)) &&
-           json_set(object, "target", json_string_new(kind->target)) &&
-           json_set(object, "program", json_string_new(kind->program)) &&
-           json_set(object, "models", json_integer_new(kind->model_count)) &&
-           json_set(object, "cases", json_integer_new(kind->point_count)) &&
-           json_set(object, "errors", summary_json(&kind->errors[OVERHEAD_ALLOCATED])) &&
-           json_set(object, "errors_footprint", summary_json(&kind->errors[OVERHEAD_FOOTPRINT])) &&
-           json_set(object, "coefficients", coefficients_json(kind)) &&
-           json_set(object, "allocator_bytes", json_real_new(kind->allocator_bytes)) &&
-           json_set(object, "context", json_share(context)) && json_set(object, "range", range_json(kind)) &&
-           json_set(object, "precisions", words_json(law, kind, offsetof(struct law_point, precision))) &&
-           json_set(object, "attentions", words_json(law, kind, offsetof(struct law_point, attention))) &&
-           json_set(object, "logits", words_json(law, kind, offsetof(struct law_point, logits))) &&
-           json_set(object, "caches", words_json(law, kind, offsetof(struct law_point, cache)));
+    bool made = json_set(context, "constant_bytes", json_real_new(kind->counts ? kind->context[0] : NAN)) &&
+                json_set(context, "times_peak", json_real_new(kind->counts ? kind->context[1] : NAN));
+    made =
+        made && json_set(object, "kind", json_string_new(kind->kind)) &&
+        json_set(object, "target", json_string_new(kind->target)) &&
+        json_set(object, "program", json_string_new(kind->program)) &&
+        json_set(object, "borrowed_from", kind->counts ? json_null_new() : json_string_new(fitted->target)) &&
+        json_set(object, "models", json_integer_new(kind->model_count)) &&
+        json_set(object, "cases", json_integer_new(kind->point_count)) &&
+        json_set(object, "errors", summary_json(kind->counts ? &kind->errors[OVERHEAD_ALLOCATED] : &kind->borrowed)) &&
+        json_set(object, "errors_footprint", summary_json(&kind->errors[OVERHEAD_FOOTPRINT])) &&
+        json_set(object, "coefficients", coefficients_json(fitted)) &&
+        json_set(object, "allocator_bytes",
+                 json_real_new(fitted->allocator_bytes + (kind->counts ? 0.0 : kind->workspace_bytes))) &&
+        json_set(object, "context", json_share(context)) && json_set(object, "range", range_json(fitted)) &&
+        json_set(object, "precisions", words_json(law, fitted, offsetof(struct law_point, precision))) &&
+        json_set(object, "attentions", words_json(law, fitted, offsetof(struct law_point, attention))) &&
+        json_set(object, "logits", words_json(law, fitted, offsetof(struct law_point, logits))) &&
+        json_set(object, "caches", words_json(law, fitted, offsetof(struct law_point, cache)));
     json_release(context);
     return json_made(object, made);
 }
@@ -171,7 +176,8 @@ struct json *overhead_law_json(const struct overhead_law *law, const char *versi
                 json_set(schema, "major", json_integer_new(LAW_SCHEMA_MAJOR)) &&
                 json_set(schema, "minor", json_integer_new(LAW_SCHEMA_MINOR));
     for (int at = 0; at < law->kind_count && made; at++) {
-        made = !law->kinds[at].counts || json_append(kinds, kind_json(law, &law->kinds[at]));
+        const struct overhead_group *kind = &law->kinds[at];
+        made = (!kind->counts && !overhead_loan_fits(kind)) || json_append(kinds, kind_json(law, kind));
     }
     made = made && !left_out.failed && json_set(document, "type", json_string_new("law")) &&
            json_set(document, "schema", json_share(schema)) &&

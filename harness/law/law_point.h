@@ -22,7 +22,7 @@ enum { POINT_BYTES_UNKNOWN = -1 };
     X(mode, "mode")           /* "infer", "generate" */                                                                \
     X(precision, "precision") /* "float32", "float16", "bfloat16" */                                                   \
     X(attention, "attention") /* "sdpa", "eager": what the class does, whatever was asked */                           \
-    X(logits, "logits")       /* "all", "last" */                                                                      \
+    X(logits, "logits")       /* "all", "last"; "none": without the head */                                            \
     X(cache, "cache")         /* "none", "dynamic", "static" */
 
 /* X(member, heading): counts and bytes. */

@@ -28,6 +28,7 @@ struct turn {
     int count;
     const double *weights;
     enum overhead_moment *moments; /* [count] */
+    enum overhead_moment *best;    /* of the best round */
     double *design;                /* [count][TERM_COUNT] */
     double *observed;
 };
@@ -93,35 +94,68 @@ static enum status_code relations_find(const struct least_squares_solver *solver
     return code;
 }
 
-/* Turns from one start. */
-static enum status_code turns_take(const struct least_squares_solver *solver, struct turn *turn, const double *start,
-                                   bool with_relations, struct overhead_fit *fit, struct status *error)
+/* Rows may go to and fro between moments for ever, so that the best of all rounds is kept, with its moments. */
+static void best_keep(struct turn *turn, const struct overhead_fit *fit, struct overhead_fit *best)
 {
-    struct least_squares solved = {0};
-    struct least_squares_problem problem = {.columns = TERM_COUNT, .design = turn->design, .observed = turn->observed};
-    enum status_code code = STATUS_OK;
-    *fit = (struct overhead_fit){0};
-    memcpy(fit->coefficients, start, sizeof fit->coefficients);
-    while (code == STATUS_OK && !fit->settled && fit->round_count < ROUNDS_MAXIMUM) {
-        fit->settled = !moments_give(turn, fit->coefficients, fit->round_count == 0);
-        if (!fit->settled) {
-            problem.rows = problem_fill(turn);
-            code = least_squares_solve(solver, &problem, &solved, error);
-            for (int term = 0; term < TERM_COUNT && code == STATUS_OK; term++) {
-                fit->is_seen[term] = !solved.is_absent[term];
-                fit->coefficients[term] = fit->is_seen[term] ? solved.solution[term] : fit->coefficients[term];
-            }
-            fit->round_count++;
-        }
+    if (best->round_count == 0 || fit->relative_square < best->relative_square) {
+        *best = *fit;
+        memcpy(turn->best, turn->moments, (size_t)turn->count * sizeof *turn->best);
     }
+}
+
+/* One fit of the rows with the moments that they have. */
+static enum status_code round_make(const struct least_squares_solver *solver, struct turn *turn,
+                                   struct overhead_fit *fit, struct least_squares *solved, struct status *error)
+{
+    struct least_squares_problem problem = {
+        .rows = problem_fill(turn), .columns = TERM_COUNT, .design = turn->design, .observed = turn->observed};
+    enum status_code code = least_squares_solve(solver, &problem, solved, error);
+    for (int term = 0; term < TERM_COUNT && code == STATUS_OK; term++) {
+        fit->is_seen[term] = !solved->is_absent[term];
+        fit->coefficients[term] = fit->is_seen[term] ? solved->solution[term] : fit->coefficients[term];
+    }
+    fit->round_count++;
+    fit->relative_square = code == STATUS_OK ? square_of(turn, fit->coefficients) : 0.0;
+    return code;
+}
+
+/* What is told of the best round: its relations, and its rows by moment. */
+static enum status_code best_finish(const struct least_squares_solver *solver, struct turn *turn, bool with_relations,
+                                    struct overhead_fit *fit, struct status *error)
+{
+    struct overhead_fit again = *fit;
+    struct least_squares solved = {0};
+    memcpy(turn->moments, turn->best, (size_t)turn->count * sizeof *turn->moments);
+    enum status_code code = with_relations ? round_make(solver, turn, &again, &solved, error) : STATUS_OK;
     if (code == STATUS_OK && with_relations) {
+        const struct least_squares_problem problem = {
+            .rows = problem_fill(turn), .columns = TERM_COUNT, .design = turn->design, .observed = turn->observed};
         code = relations_find(solver, &problem, &solved, fit, error);
     }
     for (int at = 0; at < turn->count && code == STATUS_OK; at++) {
         fit->moment_rows[turn->moments[at]] += weight_of(turn, at) > 0.0;
     }
-    fit->relative_square = code == STATUS_OK ? square_of(turn, fit->coefficients) : 0.0;
     return code;
+}
+
+/* Turns from one start. */
+static enum status_code turns_take(const struct least_squares_solver *solver, struct turn *turn, const double *start,
+                                   bool with_relations, struct overhead_fit *fit, struct status *error)
+{
+    struct least_squares solved = {0};
+    struct overhead_fit now = {0};
+    enum status_code code = STATUS_OK;
+    *fit = (struct overhead_fit){0};
+    memcpy(now.coefficients, start, sizeof now.coefficients);
+    while (code == STATUS_OK && !now.settled && now.round_count < ROUNDS_MAXIMUM) {
+        now.settled = !moments_give(turn, now.coefficients, now.round_count == 0);
+        if (!now.settled) {
+            code = round_make(solver, turn, &now, &solved, error);
+            best_keep(turn, &now, fit);
+        }
+    }
+    fit->settled = now.settled;
+    return code == STATUS_OK ? best_finish(solver, turn, with_relations, fit, error) : code;
 }
 
 enum status_code overhead_fit_make(const struct least_squares_solver *solver, const struct fit_row *rows, int count,
@@ -131,11 +165,12 @@ enum status_code overhead_fit_make(const struct least_squares_solver *solver, co
     size_t room = count > 0 ? (size_t)count : 1;
     struct turn turn = {.rows = rows, .count = count, .weights = weights};
     turn.moments = calloc(room, sizeof *turn.moments);
+    turn.best = calloc(room, sizeof *turn.best);
     turn.design = calloc(room * TERM_COUNT, sizeof *turn.design);
     turn.observed = calloc(room, sizeof *turn.observed);
     struct overhead_fit *tried = malloc(sizeof *tried);
     enum status_code code = STATUS_OK;
-    if (turn.moments == NULL || turn.design == NULL || turn.observed == NULL || tried == NULL) {
+    if (turn.moments == NULL || turn.best == NULL || turn.design == NULL || turn.observed == NULL || tried == NULL) {
         code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a fit");
     }
     for (int at = 0; at < (start != NULL ? 1 : START_COUNT) && code == STATUS_OK; at++) {
@@ -146,6 +181,7 @@ enum status_code overhead_fit_make(const struct least_squares_solver *solver, co
     }
     free(tried);
     free(turn.moments);
+    free(turn.best);
     free(turn.design);
     free(turn.observed);
     return code;

@@ -122,6 +122,11 @@ static bool law_open(struct overhead_law *law)
     }
     law->model_count = (int)names.count;
     fine = fine && kinds_find(law, placed);
+    law->borrowed = fine ? arena_alloc(&law->arena, room * sizeof *law->borrowed) : NULL;
+    fine = fine && law->borrowed != NULL;
+    for (int at = 0; fine && at < count; at++) {
+        law->borrowed[at] = NAN;
+    }
     for (int level = 0; level < OVERHEAD_LEVEL_COUNT; level++) {
         for (int form = 0; form < FORM_COUNT; form++) {
             law->errors[level][form] = fine ? arena_alloc(&law->arena, room * sizeof(double)) : NULL;
@@ -205,6 +210,7 @@ enum status_code overhead_law_make(const struct law_points *points, const struct
     code = code == STATUS_OK ? law_check(made, error) : code;
     code = code == STATUS_OK ? least_squares_open(&solver, error) : code;
     code = code == STATUS_OK ? overhead_structural_make(made, &solver, error) : code;
+    code = code == STATUS_OK ? overhead_borrow(made, &solver, error) : code;
     for (int level = 0; level < OVERHEAD_LEVEL_COUNT && code == STATUS_OK; level++) {
         code = overhead_simple_make(made, &solver, (enum overhead_level)level, error);
     }

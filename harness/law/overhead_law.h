@@ -59,6 +59,11 @@ struct overhead_group {
     double context[2];      /* footprint = context[0] + context[1] x allocated, of its device and program */
     struct error_summary errors[OVERHEAD_LEVEL_COUNT]; /* of the structural form */
     struct law_point low, high;                        /* of each number the least and the most; texts NULL */
+    /* Of a kind that does not count: the same kind on another class of device, whose coefficients it borrows, and what
+     * is beside them on its own device: workspaces of libraries. NULL: there is none. */
+    const struct overhead_group *donor;
+    double workspace_bytes;
+    struct error_summary borrowed; /* of the donor's law without the model, and the workspaces of other models */
 };
 
 struct overhead_simple {
@@ -78,6 +83,7 @@ struct overhead_law {
     int *kind_of_point;
     struct overhead_simple simple[OVERHEAD_LEVEL_COUNT][FORM_COUNT]; /* of RULE, CONSTANT and AFFINE */
     double *errors[OVERHEAD_LEVEL_COUNT][FORM_COUNT]; /* by point; NaN: not known, or its kind does not count */
+    double *borrowed;                                 /* errors of borrowed laws, by point; NaN: none */
     struct error_summary summary[OVERHEAD_LEVEL_COUNT][FORM_COUNT];
 };
 
@@ -110,6 +116,23 @@ enum status_code overhead_simple_make(struct overhead_law *law, const struct lea
 /* The structural form: kinds, their fits, errors and intervals. */
 enum status_code overhead_structural_make(struct overhead_law *law, const struct least_squares_solver *solver,
                                           struct status *error);
+
+/* The fit of a group without a model (its number), and what the allocator rounds up there. */
+enum status_code overhead_group_fit(struct overhead_law *law, const struct least_squares_solver *solver,
+                                    const struct overhead_group *group, int without, struct overhead_fit *fit,
+                                    double *rounded_bytes, struct status *error);
+
+/* Whether what a group has borrowed fits there: an error of 5 % at most in the median. Programs of other releases keep
+ * other tensors alive. */
+bool overhead_loan_fits(const struct overhead_group *group);
+
+/* Errors of all borrowed laws that fit, of a device and a program. */
+enum status_code overhead_borrowed_summary(const struct overhead_law *law, const struct overhead_group *of,
+                                           struct error_summary *summary, struct status *error);
+
+/* Gives groups that do not count their donors. After overhead_structural_make. */
+enum status_code overhead_borrow(struct overhead_law *law, const struct least_squares_solver *solver,
+                                 struct status *error);
 
 /* Numbers that follow from a seed alone (splitmix64): weights[i] is how often model i was drawn among count draws of
  * count models. */

@@ -144,6 +144,43 @@ static enum status_code kind_make(struct bench *bench, struct overhead_group *ki
     return code == STATUS_OK ? kind_resample(bench, kind, state, error) : code;
 }
 
+static bool bench_open(struct bench *bench, struct overhead_law *law, const struct least_squares_solver *solver)
+{
+    size_t count = (size_t)law->points->count + 1;
+    *bench = (struct bench){.law = law, .solver = solver};
+    bench->rows = calloc(2 * count, sizeof *bench->rows);
+    bench->weights = calloc((size_t)law->model_count + 1, sizeof *bench->weights);
+    bench->values = calloc(count, sizeof *bench->values);
+    return bench->rows != NULL && bench->weights != NULL && bench->values != NULL;
+}
+
+static void bench_close(struct bench *bench)
+{
+    free(bench->rows);
+    free(bench->weights);
+    free(bench->values);
+}
+
+enum status_code overhead_group_fit(struct overhead_law *law, const struct least_squares_solver *solver,
+                                    const struct overhead_group *group, int without, struct overhead_fit *fit,
+                                    double *rounded_bytes, struct status *error)
+{
+    struct bench bench;
+    enum status_code code = STATUS_OK;
+    if (!bench_open(&bench, law, solver)) {
+        code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a law");
+    }
+    if (code == STATUS_OK) {
+        rows_make(&bench, group);
+        weights_set(&bench, group, 1.0);
+        bench.weights[without] = 0.0;
+        code = fit_make(&bench, NULL, false, fit, error);
+        *rounded_bytes = allocator_bytes(&bench, group);
+    }
+    bench_close(&bench);
+    return code;
+}
+
 /* ---- the context ---- */
 
 /* Whether a point is measured as those of the kind, and out of sample predicted. */
@@ -212,13 +249,11 @@ enum status_code overhead_structural_make(struct overhead_law *law, const struct
 {
     size_t count = (size_t)law->points->count + 1;
     uint64_t state = law->seed;
-    struct bench bench = {.law = law, .solver = solver};
-    bench.rows = calloc(2 * count, sizeof *bench.rows);
-    bench.weights = calloc((size_t)law->model_count + 1, sizeof *bench.weights);
-    bench.values = calloc(count, sizeof *bench.values);
+    struct bench bench;
+    bool is_open = bench_open(&bench, law, solver);
     double *design = calloc(2 * count, sizeof *design), *observed = calloc(count, sizeof *observed);
     enum status_code code = STATUS_OK;
-    if (bench.rows == NULL || bench.weights == NULL || bench.values == NULL || design == NULL || observed == NULL) {
+    if (!is_open || design == NULL || observed == NULL) {
         code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a law");
     }
     for (int at = 0; at < law->kind_count && code == STATUS_OK; at++) {
@@ -227,9 +262,7 @@ enum status_code overhead_structural_make(struct overhead_law *law, const struct
     for (int at = 0; at < law->kind_count && code == STATUS_OK; at++) {
         code = context_make(&bench, &law->kinds[at], design, observed, error);
     }
-    free(bench.rows);
-    free(bench.weights);
-    free(bench.values);
+    bench_close(&bench);
     free(design);
     free(observed);
     return code;

@@ -100,7 +100,7 @@ static void pass_fill(const struct law_point *point, const struct sizes *sizes, 
     attention[TERM_ATTENTION_SCORES] = scores * sizes->element;
     attention[TERM_ATTENTION_FLOAT] = sizes->element < 4.0 ? scores * 4.0 : 0.0;
     feed[TERM_CACHE] = attention[TERM_CACHE] = cache;
-    if (!sizes->generates && point->vocab > 0 && strcmp(point->logits, "last") != 0) {
+    if (!sizes->generates && point->vocab > 0 && strcmp(point->logits, "all") == 0) {
         row->has[MOMENT_LOGITS] = true;
         row->bytes[MOMENT_LOGITS][TERM_LOGIT_VOCAB] = sizes->tokens * (double)point->vocab * sizes->element;
         row->bytes[MOMENT_LOGITS][TERM_LOGIT_HIDDEN] = sizes->tokens * sizes->hidden * sizes->element;

@@ -121,12 +121,49 @@ static void terms_append(struct text *text, const struct overhead_group *kind)
     }
 }
 
+/* What a kind that is not judged by itself has from another device. */
+static void borrowed_append(struct text *text, const struct overhead_group *kind)
+{
+    if (kind->donor != NULL) {
+        text_format(text, "  with the coefficients of %s on %s, and %.2f MiB of workspaces:\n", kind->donor->kind,
+                    kind->donor->target, kind->workspace_bytes / MEBIBYTE);
+        text_format(text, "  left out there and here: median %.2f %%, p99 %.2f %%, worst %.2f %%%s\n",
+                    100.0 * kind->borrowed.median, 100.0 * kind->borrowed.p99, 100.0 * kind->borrowed.worst,
+                    overhead_loan_fits(kind) ? "" : "\n  they do not fit here");
+    }
+}
+
+/* One line for each device and program that borrows, at its first group. */
+static void loans_append(struct text *text, const struct overhead_law *law)
+{
+    struct error_summary summary;
+    bool has_heading = false;
+    for (int at = 0; at < law->kind_count; at++) {
+        const struct overhead_group *group = &law->kinds[at];
+        bool is_first = overhead_loan_fits(group);
+        for (int before = 0; before < at; before++) {
+            is_first = is_first && !(overhead_loan_fits(&law->kinds[before]) &&
+                                     strcmp(law->kinds[before].target, group->target) == 0 &&
+                                     strcmp(law->kinds[before].program, group->program) == 0);
+        }
+        if (is_first && overhead_borrowed_summary(law, group, &summary, NULL) == STATUS_OK) {
+            text_append(
+                text, has_heading ? "" : "\nkinds with too few models, by the law of another device and one figure\n");
+            text_format(text, "  %s (%s): %d cases, median %.2f %%, p99 %.2f %%, worst %.2f %%; %.2f MiB\n",
+                        group->target, group->program, summary.count, 100.0 * summary.median, 100.0 * summary.p99,
+                        100.0 * summary.worst, group->workspace_bytes / MEBIBYTE);
+            has_heading = true;
+        }
+    }
+}
+
 static void kind_append(struct text *text, const struct overhead_group *kind)
 {
     text_format(text, "\n%s on %s (%s): %d models, %d cases", kind->kind, kind->target, kind->program,
                 kind->model_count, kind->point_count);
     if (!kind->counts) {
         text_format(text, "\n  too few models to leave one out, so it is not judged\n");
+        borrowed_append(text, kind);
         return;
     }
     text_format(text, "\n  left out: median %.2f %%, p99 %.2f %%, worst %.2f %%; allocator %.2f MiB\n",
@@ -138,7 +175,7 @@ static void kind_append(struct text *text, const struct overhead_group *kind)
                     kind->context[1]);
     }
     if (!kind->fit.settled) {
-        text_append(text, "  the turns of the fit did not settle: rows change their moment to and fro\n");
+        text_append(text, "  rows go to and fro between moments; the best of all rounds is taken\n");
     }
 }
 
@@ -156,6 +193,7 @@ void overhead_text_append(struct text *text, const struct overhead_law *law)
     for (int level = 0; level < OVERHEAD_LEVEL_COUNT; level++) {
         errors_append(text, law, (enum overhead_level)level);
     }
+    loans_append(text, law);
     for (int level = 0; level < OVERHEAD_LEVEL_COUNT; level++) {
         if (law->summary[level][FORM_STRUCTURAL].count > 0) {
             simple_append(text, law, (enum overhead_level)level);

@@ -103,7 +103,7 @@ static enum status_code line_add(const struct json *line, const char *program, c
         .program = program,
         .mode = word_or(identity, "mode", ""),
         .precision = word_or(identity, "precision", ""),
-        .logits = word_or(identity, "logits", "all"),
+        .logits = strcmp(word_or(identity, "head", "lm"), "bare") == 0 ? "none" : word_or(identity, "logits", "all"),
         .cache = word_or(identity, "cache", "none"),
         .batch = json_integer_or(json_get(identity, "batch"), 1),
         .seq = json_integer_or(json_get(identity, "seq"), 0),

@@ -25,7 +25,7 @@ static void point_add(struct law_points *points, const struct synthetic_kind *ki
     double highest = pass > decode ? pass : decode;
     point->pass_bytes = point->weights_bytes + (int64_t)pass;
     point->decode_bytes = generates ? point->weights_bytes + (int64_t)decode : POINT_BYTES_UNKNOWN;
-    point->allocated_bytes = point->weights_bytes + (int64_t)(highest + kind->allocator_bytes);
+    point->allocated_bytes = point->weights_bytes + (int64_t)(highest + kind->allocator_bytes + kind->workspace_bytes);
     point->footprint_bytes = 20 * 1048576 + point->allocated_bytes;
     assert_int_equal(law_points_add(points, point, NULL), STATUS_OK);
 }
@@ -41,7 +41,7 @@ void synthetic_points_add(struct law_points *points, const struct synthetic_kind
         for (int at = 0; at < 40; at++) {
             struct law_point point = {.model = name,
                                       .kind = kind->kind,
-                                      .target = "host",
+                                      .target = kind->target != NULL ? kind->target : "host",
                                       .program = "assay",
                                       .mode = at < 32 ? "infer" : "generate",
                                       .precision = precisions[at / 2 % 2],

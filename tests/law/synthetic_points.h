@@ -10,7 +10,9 @@ struct synthetic_kind {
     int model_count;
     double coefficients[TERM_COUNT];
     double allocator_bytes;
-    bool has_fixed_ratio; /* the feed-forward is 4 times as wide as the hidden size in every model */
+    const char *target;     /* NULL: "host" */
+    double workspace_bytes; /* that its device takes beside */
+    bool has_fixed_ratio;   /* the feed-forward is 4 times as wide as the hidden size in every model */
 };
 
 /* Adds models of the kind, 40 cases each: infer and generate, sdpa and eager, all logits and the last, two

@@ -190,6 +190,50 @@ static void a_kind_of_two_models_is_not_judged(void **state)
     law_points_release(&points);
 }
 
+/* Two models on a GPU have too little to fit a law to; the law of the host and 40 MiB of workspaces is theirs. */
+static void a_kind_of_two_models_borrows_a_law(void **state)
+{
+    (void)state;
+    struct law_points points = {0};
+    struct synthetic_kind two = plain, other = gated;
+    two.model_count = 2;
+    two.target = "sm_90";
+    two.workspace_bytes = 40.0 * 1048576.0;
+    other.kind = "plain"; /* of a program whose classes keep other tensors alive */
+    other.model_count = 2;
+    other.target = "sm_80";
+    other.coefficients[TERM_LOGIT_VOCAB] = 3.0;
+    synthetic_points_add(&points, &plain);
+    synthetic_points_add(&points, &two);
+    synthetic_points_add(&points, &other);
+    struct overhead_law *law = law_of(&points, 1, 0);
+    assert_int_equal(law->kind_count, 3);
+    const struct overhead_group *lender = &law->kinds[0], *misfit = &law->kinds[1], *borrower = &law->kinds[2];
+    assert_null(lender->donor);
+    assert_ptr_equal(borrower->donor, lender);
+    assert_true(fabs(borrower->workspace_bytes - two.workspace_bytes) < 100.0);
+    assert_int_equal(borrower->borrowed.count, 80);
+    assert_true(borrower->borrowed.p90 < 0.01);
+    assert_true(overhead_loan_fits(borrower));
+    assert_false(overhead_loan_fits(misfit));
+    assert_false(overhead_loan_fits(lender));
+    struct json *document = overhead_law_json(law, "0");
+    const struct json *kinds = json_get(document, "kinds");
+    assert_int_equal(json_count(kinds), 2);
+    assert_string_equal(json_string_or(json_get(json_at(kinds, 1), "borrowed_from"), ""), "host");
+    assert_int_equal(json_kind(json_get(json_at(kinds, 0), "borrowed_from")), JSON_KIND_NULL);
+    assert_true(fabs(json_real_or(json_get(json_at(kinds, 1), "allocator_bytes"), 0.0) -
+                     (plain.allocator_bytes + two.workspace_bytes)) < 100.0);
+    json_release(document);
+    struct text text = {0};
+    overhead_text_append(&text, law);
+    assert_non_null(strstr(text_string(&text), "  they do not fit here\n"));
+    assert_non_null(strstr(text_string(&text), "  sm_90 (assay): 80 cases, median 0.00 %"));
+    text_release(&text);
+    overhead_law_release(law);
+    law_points_release(&points);
+}
+
 /* Of 100 bytes of weights 121 are too little, 120 and 110 close, 109 is wasteful (weights_rule.h). */
 static void the_rule_is_counted_as_reports_count_it(void **state)
 {
@@ -231,20 +275,20 @@ static void the_rule_is_counted_as_reports_count_it(void **state)
 static void a_moment_is_the_worked_number(void **state)
 {
     (void)state;
-    const struct law_point point = {.mode = "infer",
-                                    .precision = "float32",
-                                    .attention = "sdpa",
-                                    .logits = "last",
-                                    .cache = "none",
-                                    .batch = 1,
-                                    .seq = 256,
-                                    .hidden = 512,
-                                    .width = 512,
-                                    .cached_width = 256,
-                                    .heads = 8,
-                                    .layers = 3,
-                                    .ffn = 1376,
-                                    .vocab = 16384};
+    struct law_point point = {.mode = "infer",
+                              .precision = "float32",
+                              .attention = "sdpa",
+                              .logits = "last",
+                              .cache = "none",
+                              .batch = 1,
+                              .seq = 256,
+                              .hidden = 512,
+                              .width = 512,
+                              .cached_width = 256,
+                              .heads = 8,
+                              .layers = 3,
+                              .ffn = 1376,
+                              .vocab = 16384};
     const double coefficients[TERM_COUNT] = {[TERM_FEED_HIDDEN] = 4.0, [TERM_FEED_WIDTH] = 3.0};
     struct overhead_row row;
     enum overhead_moment moment;
@@ -252,6 +296,12 @@ static void a_moment_is_the_worked_number(void **state)
     assert_false(row.has[MOMENT_LOGITS]);
     assert_true(overhead_row_value(&row, coefficients, &moment) == 6324224.0);
     assert_int_equal(moment, MOMENT_FEED);
+    point.logits = "none"; /* without the head */
+    overhead_row_make(&point, PART_WHOLE, &row);
+    assert_false(row.has[MOMENT_LOGITS]);
+    point.logits = "all";
+    overhead_row_make(&point, PART_WHOLE, &row);
+    assert_true(row.has[MOMENT_LOGITS]);
 }
 
 int main(void)
@@ -262,6 +312,7 @@ int main(void)
         cmocka_unit_test(the_seed_alone_decides_the_resamples),
         cmocka_unit_test(too_few_models_are_refused),
         cmocka_unit_test(a_kind_of_two_models_is_not_judged),
+        cmocka_unit_test(a_kind_of_two_models_borrows_a_law),
         cmocka_unit_test(the_rule_is_counted_as_reports_count_it),
         cmocka_unit_test(a_moment_is_the_worked_number),
     };
