@@ -1,6 +1,6 @@
-/* Borrowed laws: which tensors a class of transformers keeps alive does not depend on the device, so that a kind with too
- * few models on one device is given the coefficients of the same kind on another. What a device's libraries take beside
- * them (a workspace of cuBLAS) is one figure for all kinds of a device and a program: the median over the other
+/* Borrowed laws: which tensors a class of transformers keeps alive does not depend on the device, so that a kind with
+ * too few models on one device is given the coefficients of the same kind on another. What a device's libraries take
+ * beside them (a workspace of cuBLAS) is one figure for all kinds of a device and a program: the median over the other
  * models. */
 #include <math.h>
 #include <stdlib.h>
