@@ -158,6 +158,24 @@ static void no_fork_comes_onto_a_gpu(void **state)
     free(content);
 }
 
+/* Good nights alone are baselines, and after another driver none would ever be good: somebody must be able to say that
+ * one is the first. Only if it is good itself do the nights before it go. */
+static void nights_can_begin_anew(void **state)
+{
+    (void)state;
+    for (int i = 0; i < FILE_COUNT; i++) {
+        char *content = whole_file_read(files[i]);
+        if (strstr(content, "-name go") != NULL) {
+            const char *gate = strstr(content, "assay gate"), *removal = strstr(content, "-name go -delete");
+            const char *choice = strstr(content, "\"$BEGIN_ANEW\"");
+            assert_true(choice != NULL && choice < gate);
+            assert_true(removal != NULL && removal > gate);
+            assert_non_null(strstr(choice + 1, "] && [ \"$BEGIN_ANEW\" = true ]; then\n"));
+        }
+        free(content);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -166,6 +184,7 @@ int main(void)
         cmocka_unit_test(schemas_are_kept),
         cmocka_unit_test(hadolint_has_nothing_to_say),
         cmocka_unit_test(no_fork_comes_onto_a_gpu),
+        cmocka_unit_test(nights_can_begin_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
