@@ -92,11 +92,12 @@ static enum status_code device_keep(const char *spec, struct json *answer, struc
 }
 
 /* The lock's name of what a spec stands for; "" if it needs none, or cannot be told. */
-static enum status_code spec_name(const struct device_claim_request *request, const char *spec,
-                                  struct device_claim *claim, struct claim_name *name, struct status *error)
+static enum status_code spec_name(const struct device_claim_request *request, int index, struct device_claim *claim,
+                                  struct claim_name *name, struct status *error)
 {
-    struct json *answer = NULL;
-    enum status_code code = device_claim_ask(request, spec, &answer, error);
+    const char *spec = request->specs[index];
+    struct json *answer = request->answers != NULL ? json_share(request->answers[index]) : NULL;
+    enum status_code code = answer == NULL ? device_claim_ask(request, spec, &answer, error) : STATUS_OK;
     if (code != STATUS_OK) {
         return code;
     }
@@ -214,7 +215,7 @@ enum status_code device_claim_take(const struct device_claim_request *request, s
     }
     for (int i = 0; i < request->spec_count && code == STATUS_OK; i++) {
         if (request->options->runner->identify != NULL) {
-            code = spec_name(request, request->specs[i], &taken, &names[i], error);
+            code = spec_name(request, i, &taken, &names[i], error);
         }
     }
     if (code == STATUS_OK) {

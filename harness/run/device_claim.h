@@ -20,6 +20,7 @@ struct device_claim_request {
     const struct run_options *options;
     const char *const *specs; /* distinct */
     int spec_count;
+    struct json *const *answers;    /* of device_claim_ask, by spec; NULL: they are asked now */
     const struct suite_case *case_; /* any; of a child that asks which GPU a spec stands for */
     const struct run_signals *signals;
 };

@@ -29,10 +29,10 @@ static bool cpus_keep(struct gpu_lanes *lanes, const struct hardware *hardware, 
 }
 
 /* The GPU that an answer is about becomes a lane. */
-static bool lane_add(struct gpu_lanes *lanes, const char *spec, const struct json *answer,
-                     const struct hardware *hardware)
+static bool lane_add(struct gpu_lanes *lanes, const char *spec, struct json *answer, const struct hardware *hardware)
 {
     const char *uuid = json_string_or(json_get(answer, "uuid"), NULL);
+    lanes->answers[lanes->count] = json_share(answer);
     struct gpu_lane *lane = &lanes->lanes[lanes->count++];
     *lane = (struct gpu_lane){.spec = spec, .uuid = uuid != NULL ? arena_copy(&lanes->arena, uuid) : NULL};
     return (uuid == NULL || lane->uuid != NULL) &&
@@ -93,6 +93,9 @@ enum status_code gpu_lanes_find(const struct run_options *options, const struct 
         code = lane_ask(&request, &hardware, &first_name, lanes, &more, error);
     }
     arena_release(&arena);
+    if (lanes->count == 1) { /* nothing to hide; and of an instance of a divided GPU the UUID may be that of the GPU */
+        lanes->lanes[0].uuid = NULL;
+    }
     if (code != STATUS_OK) {
         gpu_lanes_release(lanes);
     }
@@ -101,6 +104,9 @@ enum status_code gpu_lanes_find(const struct run_options *options, const struct 
 
 void gpu_lanes_release(struct gpu_lanes *lanes)
 {
+    for (int i = 0; i < lanes->count; i++) {
+        json_release(lanes->answers[i]);
+    }
     arena_release(&lanes->arena);
     *lanes = (struct gpu_lanes){0};
 }

@@ -15,7 +15,8 @@ enum { GPU_LANES_MAXIMUM = 64 };
 struct gpu_lanes {
     struct arena arena;
     struct gpu_lane lanes[GPU_LANES_MAXIMUM];
-    int count; /* 0: there is no GPU */
+    struct json *answers[GPU_LANES_MAXIMUM]; /* what each has said of itself (device_claim_ask) */
+    int count;                               /* 0: there is no GPU */
 };
 
 /* Asks in children which GPUs there are. STATUS_INVALID: they are not of one name, so that which of them a case is

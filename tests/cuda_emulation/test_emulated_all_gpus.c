@@ -150,6 +150,17 @@ static void gpus_of_two_kinds_are_refused(void **state)
                         "CUDA_VISIBLE_DEVICES");
 }
 
+static void constants_of_another_gpu_are_refused(void **state)
+{
+    struct scene *scene = *state;
+    struct constants constants = {.path = "c.json", .device = {.kind = "cuda", .name = "another"}};
+    cases_set(scene, "  - {model: tiny-llama, mode: load}\n");
+    struct run_options options = options_all(scene);
+    options.constants = &constants;
+    assert_int_equal(run_suite(&options, &scene->result, &scene->error), STATUS_INVALID);
+    assert_non_null(strstr(STATUS_SAID(&scene->error), "--constants: those of c.json are of "));
+}
+
 static void a_case_that_lies_on_several_is_refused(void **state)
 {
     struct scene *scene = *state;
@@ -177,6 +188,7 @@ int main(void)
         TEST(the_environment_is_that_of_one_gpu),
         TEST(jobs_are_of_each_gpu_and_a_run_goes_on_there),
         TEST(gpus_of_two_kinds_are_refused),
+        TEST(constants_of_another_gpu_are_refused),
         TEST(a_case_that_lies_on_several_is_refused),
         TEST(without_a_gpu_every_case_is_skipped),
     };
