@@ -119,7 +119,13 @@ static enum status_code gate_give(const struct arguments *arguments, const struc
     return code;
 }
 
-/* Pages must not go over the records and the policy that they are made of. */
+static const char *history_of(const struct arguments *arguments)
+{
+    const char *named = arguments_value(arguments, "history");
+    return named != NULL ? named : history_database(arguments);
+}
+
+/* Pages must not go over the records, the history and the policy that they are made of. */
 static enum status_code places_check(const struct arguments *arguments, const struct gate_policy *policy,
                                      const struct gate_baselines *baselines, struct status *error)
 {
@@ -128,6 +134,7 @@ static enum status_code places_check(const struct arguments *arguments, const st
     for (size_t i = 0; i < sizeof options_that_write / sizeof options_that_write[0]; i++) {
         const char *path = arguments_value(arguments, options_that_write[i]);
         code = code == STATUS_OK ? output_place_check(path, arguments->operands[0], error) : code;
+        code = code == STATUS_OK ? output_place_check(path, history_of(arguments), error) : code;
         if (code == STATUS_OK && policy->path != NULL) {
             code = output_place_check(path, policy->path, error);
         }

@@ -9,8 +9,8 @@ enum status_code output_place_check(const char *output, const char *input, struc
 {
     struct stat written, read;
     struct text records = {0};
-    if (output == NULL || stat(output, &written) != 0 || stat(input, &read) != 0) {
-        return STATUS_OK;
+    if (output == NULL || stat(output, &written) != 0 || !S_ISREG(written.st_mode) || stat(input, &read) != 0) {
+        return STATUS_OK; /* of a terminal or a pipe nothing is lost */
     }
     enum status_code code = STATUS_OK;
     bool is_read = !S_ISDIR(read.st_mode);

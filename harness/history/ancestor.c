@@ -121,8 +121,10 @@ static const char **commits_list(const struct history_runs *runs, struct arena *
 {
     const char **commits = arena_alloc(arena, (size_t)runs->count * sizeof *commits);
     for (int at = 0; commits != NULL && at < runs->count; at++) {
-        const char *revision = runs->runs[at].environment[ENVIRONMENT_REVISION];
-        commits[at] = revision != NULL && !revision_is_dirty(revision) ? revision_commit(arena, revision) : NULL;
+        const struct history_run *run = &runs->runs[at];
+        const char *revision = run->environment[ENVIRONMENT_REVISION];
+        bool is_one = run->ended && run->absent_count == 0 && revision != NULL && !revision_is_dirty(revision);
+        commits[at] = is_one ? revision_commit(arena, revision) : NULL;
     }
     return commits;
 }

@@ -3,7 +3,8 @@
  * A revision is what records have of it: what `git describe --always --dirty` said when assay was built ("a35b9e5",
  * "v0.2.0-3-ga35b9e5", "v0.2.0", each with "-dirty" behind it or not). git is asked in a folder for the commit and its
  * first parents, the nearest first; a run of the commit itself counts as the nearest of all. Runs of sources that were
- * changed and not committed ("-dirty") are of no commit, and are never an ancestor.
+ * changed and not committed ("-dirty") are of no commit, and are never an ancestor; nor is a run that was cut short, or
+ * that lacks cases: what it lacks would be new in the next one, and pass.
  *
  * That there is none is no error, and `why_not` says it: git is not installed, the folder is in no repository, git does
  * not know the commit, the history has no run of its ancestors; and, if the clone is shallow, that older commits are

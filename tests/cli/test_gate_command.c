@@ -229,6 +229,7 @@ static void nothing_that_was_read_is_written_over(void **state)
     gate_check("precious --summary link", 2, "", says);
     gate_check("$base --baseline precious --output link", 2, "", says);
     gate_check("$base --policy own.yaml --output own.yaml", 2, "", says);
+    gate_check("precious --baseline latest --history night.sqlite --summary night.sqlite", 2, "", says);
     result = shell("$assay history export --database night.sqlite --output ./night.sqlite");
     assert_int_equal(result.exit_code, 2);
     command_says(&result.error, says);

@@ -171,6 +171,22 @@ static void the_nearest_first_parent_that_was_measured(void **state)
     expect_found(all, all->merged, "of-third-again", 2); /* the newest of a commit */
 }
 
+/* Against such a run all that it lacks is new, and passes. */
+static void a_run_that_was_cut_short_is_no_ancestor(void **state)
+{
+    struct git_scene *all = *state;
+    measured(all, "of-first", all->commits[0], "2026-11-20T02:00:00Z");
+    const struct night_facts short_ones[] = {
+        {.run_id = "killed", .revision = all->commits[2], .started = "2026-11-21T02:00:00Z", .killed = true},
+        {.run_id = "lacking", .revision = all->commits[1], .started = "2026-11-22T02:00:00Z", .selected = 5}};
+    for (int at = 0; at < 2; at++) {
+        remove(all->scene->records);
+        night_append(all->scene->records, &short_ones[at]);
+        records_imported(all->history, all->scene->records);
+    }
+    expect_found(all, all->commits[3], "of-first", 3);
+}
+
 static void a_tag_is_a_revision(void **state)
 {
     struct git_scene *all = *state;
@@ -243,8 +259,11 @@ int main(void)
 {
 #define GIT_TEST(test) cmocka_unit_test_setup_teardown(test, git_scene_open, git_scene_close)
     const struct CMUnitTest tests[] = {
-        GIT_TEST(the_nearest_first_parent_that_was_measured), GIT_TEST(a_tag_is_a_revision),
-        GIT_TEST(without_git_or_a_commit_it_says_why),        GIT_TEST(a_shallow_clone_is_named),
+        GIT_TEST(the_nearest_first_parent_that_was_measured),
+        GIT_TEST(a_run_that_was_cut_short_is_no_ancestor),
+        GIT_TEST(a_tag_is_a_revision),
+        GIT_TEST(without_git_or_a_commit_it_says_why),
+        GIT_TEST(a_shallow_clone_is_named),
         cmocka_unit_test(a_revision_is_taken_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
