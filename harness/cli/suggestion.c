@@ -45,7 +45,8 @@ static const struct synonym command_synonyms[] = {
     {NULL, NULL},
 };
 
-/* Those of transformers, PyTorch, vLLM, llama.cpp and torchrun; the first that a command has are meant. */
+/* Those of transformers, PyTorch, vLLM, llama.cpp, torchrun, pytest and ctest; the first that a command has are
+ * meant. */
 static const struct synonym option_synonyms[] = {
     {"dtype", "precision"},
     {"dtype", "dtypes"},
@@ -103,6 +104,20 @@ static const struct synonym option_synonyms[] = {
     {"outdir", "out"},
     {"out", "output"},
     {"workers", "jobs"},
+    {"exclude", "not"},
+    {"skip", "not"},
+    {"deselect", "not"},
+    {"select", "filter"},
+    {"only", "filter"},
+    {"lf", "last-failed"},
+    {"rerun-failed", "last-failed"},
+    {"failed", "last-failed"},
+    {"maxfail", "max-failures"},
+    {"exitfirst", "max-failures"},
+    {"fail-fast", "max-failures"},
+    {"continue", "resume"},
+    {"count", "repeat"},
+    {"junitxml", "junit"},
     {"parallel", "jobs"},
     {NULL, NULL},
 };

@@ -154,6 +154,21 @@ static void attempts_are_repeated_over_what_the_suite_says(void **state)
     records_check(1, 4);
 }
 
+/* Words of pytest and ctest are answered with those of this program. */
+static void options_of_other_programs_are_answered(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {{"--exclude=x", "'--exclude'; did you mean --not?"},
+                                          {"--lf", "'--lf'; did you mean --last-failed?"},
+                                          {"--maxfail=1", "'--maxfail'; did you mean --max-failures?"},
+                                          {"--junit-xml=x", "'--junit-xml'; did you mean --junit?"},
+                                          {"--count=2", "'--count'; did you mean --repeat?"},
+                                          {"--continue", "'--continue'; did you mean --resume?"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        run_check((const char *[]){rows[i][0], NULL}, 2, rows[i][1]);
+    }
+}
+
 /* ---- --junit ---- */
 
 static void page_check(const char *path, int tests, const char *has, const char *lacks)
@@ -206,6 +221,7 @@ int main(void)
         TEST(what_is_missing_without_a_name_is_measured_too),
         TEST(a_run_that_stops_early_says_so_in_its_summary),
         TEST(attempts_are_repeated_over_what_the_suite_says),
+        TEST(options_of_other_programs_are_answered),
         TEST(the_page_is_that_of_this_run_alone),
         TEST(a_page_that_cannot_be_written_is_told_before_anything_is_measured),
     };
