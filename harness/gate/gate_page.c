@@ -184,7 +184,7 @@ static int kind_count(const struct gate *gate, bool (*is_kind)(const struct gate
 static void changes_describe(const struct telling *telling)
 {
     static const struct page_column columns[] = {
-        {.title = "", .kind = CELL_WORD, .width = 7},
+        {.title = "verdict", .short_title = "", .kind = CELL_WORD, .width = 7},
         {.title = "level", .kind = CELL_WORD, .width = 10},
         {.title = "baseline", .kind = CELL_BYTES, .media = MEDIA_READ},
         {.title = "now", .kind = CELL_BYTES, .media = MEDIA_READ},
@@ -223,7 +223,7 @@ static void changes_describe(const struct telling *telling)
 static struct page_table *trouble_table_add(const struct telling *telling)
 {
     static const struct page_column columns[] = {
-        {.title = "", .kind = CELL_WORD, .width = VERDICT_COLUMNS},
+        {.title = "verdict", .kind = CELL_WORD, .width = VERDICT_COLUMNS},
         {.title = "case", .kind = CELL_WORD, .media = MEDIA_READ},
         {.title = "why", .kind = CELL_WORD, .media = MEDIA_READ},
         {.title = "", .kind = CELL_WORD, .media = MEDIUM_TERMINAL, .width = WIDTH_REST},

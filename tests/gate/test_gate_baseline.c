@@ -76,6 +76,7 @@ static void the_order_of_the_runs_makes_no_difference(void **state)
     struct run_figures first = joined(orders[0], 4);
     assert_int_equal(first.case_count, SIDE_CASES);
     assert_string_equal(first.environment[ENVIRONMENT_DRIVER], "570, 580");
+    assert_int_equal(first.cases[1].spread.of[LEVEL_PROCESS], 13);
     for (size_t order = 1; order < sizeof orders / sizeof orders[0]; order++) {
         struct run_figures other = joined(orders[order], 4);
         assert_int_equal(other.case_count, first.case_count);
@@ -109,6 +110,13 @@ static void what_was_not_measured_or_disturbed_does_not_count(void **state)
     assert_int_equal(merged.cases[0].measured.of[LEVEL_REQUESTED], 5);
     assert_int_equal(merged.cases[1].measured.of[LEVEL_DEVICE], 2);
     assert_false(merged.cases[1].invalid);
+    run_figures_release(&merged);
+    sides[2].cases[1].invalid = true; /* the newest of three */
+    sides[0].cases[1].measured.of[LEVEL_RESERVED] = sides[2].cases[1].measured.of[LEVEL_RESERVED] = 9;
+    merged = joined((const int[]){0, 1, 2}, 3);
+    assert_false(merged.cases[1].invalid);
+    assert_int_equal(merged.cases[1].measured.of[LEVEL_DEVICE], 3);
+    assert_int_equal(merged.cases[1].measured.of[LEVEL_RESERVED], 9); /* what is counted nobody disturbs */
     run_figures_release(&merged);
     sides[1].cases[1].invalid = sides[2].cases[1].invalid = true;
     merged = joined((const int[]){0, 1, 2}, 3);

@@ -188,6 +188,19 @@ static void a_known_failure_counts_again_when_it_has_expired(void **state)
     outcome_check(policy, GATE_NO_GO, "known, but no longer");
 }
 
+/* Of two entries that a case fails by, the one that does not hold any more says why it counts. */
+static void what_has_expired_is_told_before_what_is_known(void **state)
+{
+    static const char policy[] = "version: 1\nknown_failures:\n"
+                                 "  - {cases: case-1, levels: requested, reason: young, expires: 2030-01-01}\n"
+                                 "  - {cases: case-1, levels: reserved, reason: old, expires: 2020-01-01}\n";
+    (void)state;
+    sides_begin();
+    now.cases[1].measured.of[LEVEL_REQUESTED] += 1;
+    now.cases[1].measured.of[LEVEL_RESERVED] += 1;
+    outcome_check(policy, GATE_NO_GO, "known, but no longer: old (expired after 2020-01-01)");
+}
+
 static void a_known_failure_that_passes_or_matches_nothing_is_told(void **state)
 {
     (void)state;
@@ -373,6 +386,7 @@ int main(void)
         cmocka_unit_test(a_direction_says_where_it_gets_worse),
         cmocka_unit_test(a_tier_says_what_decides),
         cmocka_unit_test(a_known_failure_counts_again_when_it_has_expired),
+        cmocka_unit_test(what_has_expired_is_told_before_what_is_known),
         cmocka_unit_test(a_known_failure_that_passes_or_matches_nothing_is_told),
         cmocka_unit_test(a_known_failure_is_of_its_levels_alone),
         cmocka_unit_test(what_is_wrong_with_a_policy_is_said_with_its_place),

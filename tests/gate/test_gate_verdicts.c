@@ -279,6 +279,20 @@ static void disturbed_readings_and_other_devices_say_nothing(void **state)
     assert_non_null(strstr(words_of(&gate, "case-0"), "but another process held 2 GiB"));
     assert_non_null(strstr(words_of(&gate, "case-1"), "but the devices differ"));
     outcome_check(&gate, GATE_INCONCLUSIVE, "2 of 5 cases are missing or could not be judged");
+    sides->now.cases[0].invalid = false;
+    sides->base.cases[0].invalid = true;
+    sides->base.cases[0].disturbance = "the machine swapped";
+    sides->base.cases[1].machine = "cuda|NVIDIA H200|sm_90|0";
+    sides->now.cases[1].machine = "cuda|NVIDIA H200|sm_90a|0";
+    gate = gate_of(&sides->now, &sides->base, NULL, 0);
+    assert_non_null(strstr(words_of(&gate, "case-0"), "but the machine swapped (in the baseline)"));
+    assert_int_equal(gate_case_of(&gate, "case-1")->levels[LEVEL_PROCESS], GATE_INSUFFICIENT);
+    outcome_check(&gate, GATE_INCONCLUSIVE, "2 of 5 cases are missing or could not be judged");
+    sides->now.cases[1].machine = "cuda|NVIDIA H200|sm_90|8"; /* threads are no other device */
+    gate = gate_of(&sides->now, &sides->base, NULL, 0);
+    assert_int_equal(gate_case_of(&gate, "case-1")->levels[LEVEL_PROCESS], GATE_BREACH);
+    gate_release(&gate);
+    sides->now.cases[1].measured = sides->base.cases[1].measured;
     sides->now.cases[0].measured.of[LEVEL_REQUESTED] += 1; /* what is counted nobody disturbs */
     gate = gate_of(&sides->now, &sides->base, NULL, 0);
     outcome_check(&gate, GATE_NO_GO, "first case-0: requested peak");
