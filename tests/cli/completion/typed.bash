@@ -7,3 +7,4 @@ eval "$("$ASSAY" completion bash)"
 PATH=$ASSAY_FOLDER:$PATH
 see() { printf '%s\n' "$READLINE_LINE" >>"$SEEN"; }
 bind -x '"\C-t": see'
+PROMPT_COMMAND='echo >>"$READY"'

@@ -8,3 +8,5 @@ eval "$("$ASSAY" completion zsh)"
 see() { print -r -- "$BUFFER" >>$SEEN }
 zle -N see
 bindkey '^T' see
+zle-line-init() { print >>$READY }
+zle -N zle-line-init
