@@ -13,7 +13,8 @@ ln -s "$ASSAY" "$scratch/bin/assay"
 : >"$scratch/work/suite of mine.yaml"
 cp "$here/typed.zsh" "$scratch/zdot/.zshrc"
 cd "$scratch/work"
-export ASSAY ASSAY_FOLDER="$scratch/bin" SEEN="$scratch/seen" READY="$scratch/ready" ZDOTDIR="$scratch/zdot" HOME="$scratch" TERM=dumb
+export ASSAY ASSAY_FOLDER="$scratch/bin" SEEN="$scratch/seen" READY="$scratch/ready"
+export ZDOTDIR="$scratch/zdot" HOME="$scratch" TERM=dumb
 : >"$SEEN"
 : >"$READY"
 case $shell in
