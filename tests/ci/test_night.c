@@ -1,6 +1,6 @@
 /* The nightly workflow's own steps, carried out here: a repository with a suite of its own and a branch for the
- * history, on the host in place of the GPU. A good night is green and becomes a baseline; one that differs is red and does
- * not. */
+ * history, on the host in place of the GPU. A good night is green and becomes a baseline; one that differs is red and
+ * does not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
