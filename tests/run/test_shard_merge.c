@@ -117,6 +117,55 @@ static void a_shard_that_was_killed_lacks_what_it_did_not_finish(void **state)
     record_file_release(&records);
 }
 
+/* As a task of an array that is requeued does it: what is there is not measured again, and so stands there once. */
+static void a_shard_that_was_killed_goes_on(void **state)
+{
+    const char *parts = shard_parts_copy("resumed"), *out = shard_path("resumed/2");
+    (void)state;
+    shard_file_cut(shard_path("resumed/2/records.jsonl"), 2);
+    const char *words[] = {shard_path("suite.yaml"), "--device", "meta", "--out",    out,
+                           "--records-only",         "--shard",  "1/3",  "--resume", NULL};
+    struct command_result result = shard_do(2, "run", words);
+    command_says(&result.error, "what --filter, --not and --shard choose was shard 2 of 3, and is shard 1 of 3");
+    command_result_release(&result);
+    words[7] = "2/3";
+    result = shard_do(0, "run", words);
+    command_says(&result.error, " goes on: ");
+    command_result_release(&result);
+    result = merge_do(0, parts, shard_path("resumed-merged"), NULL, NULL);
+    command_says(&result.output, "13 of 13 cases, of 3 runs\n");
+    command_result_release(&result);
+    the_whole_check(shard_path("resumed-merged"));
+}
+
+/* No room for the file: what was there stays, and no other file is left. */
+static void a_merge_that_cannot_be_written_changes_nothing(void **state)
+{
+    (void)state;
+    struct command_result result = merge_do(0, shard_path("parts"), shard_path("full"), NULL, NULL);
+    command_result_release(&result);
+    char *before = whole_file_read(shard_path("full/records.jsonl"));
+    const char *const words[] = {"sh",
+                                 "-c",
+                                 "ulimit -f 8; exec \"$0\" merge \"$1\" --out \"$2\" --records-only",
+                                 program_path(),
+                                 shard_path("parts"),
+                                 shard_path("full"),
+                                 NULL};
+    result = command_run(words, NULL);
+    assert_int_equal(result.exit_code, 2);
+    command_says(&result.error, "full/records.jsonl: cannot be written: ");
+    command_result_release(&result);
+    char *after = whole_file_read(shard_path("full/records.jsonl"));
+    assert_string_equal(before, after);
+    free(before);
+    free(after);
+    const char *const list[] = {"ls", "-A", shard_path("full"), NULL};
+    result = command_run(list, NULL);
+    assert_string_equal(text_string(&result.output), "records.jsonl\n");
+    command_result_release(&result);
+}
+
 /* The second half of a shard in another run, as after an interruption. */
 static void two_runs_of_a_shard_that_complete_each_other_are_one(void **state)
 {
@@ -322,6 +371,8 @@ int main(void)
         cmocka_unit_test(the_order_of_the_folders_makes_no_difference),
         cmocka_unit_test(a_shard_that_is_missing_is_named_with_its_cases_until_it_is_there),
         cmocka_unit_test(a_shard_that_was_killed_lacks_what_it_did_not_finish),
+        cmocka_unit_test(a_shard_that_was_killed_goes_on),
+        cmocka_unit_test(a_merge_that_cannot_be_written_changes_nothing),
         cmocka_unit_test(two_runs_of_a_shard_that_complete_each_other_are_one),
         cmocka_unit_test(a_shard_measured_twice_is_refused_unless_the_latest_is_preferred),
         cmocka_unit_test(devices_and_versions_that_differ_are_refused_unless_they_may),

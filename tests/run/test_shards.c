@@ -137,6 +137,16 @@ static void the_plan_says_how_much_of_the_suite_it_is(void **state)
     command_result_release(&result);
 }
 
+static void a_choice_that_other_machines_cannot_make_is_refused(void **state)
+{
+    struct command_result result = shard_do(2, "run",
+                                            SHARD_WORDS(shard_path("suite.yaml"), "--device", "meta", "--out",
+                                                        shard_path("parts/1"), "--shard", "1/3", "--last-failed"));
+    (void)state;
+    command_says(&result.error, "--shard needs one choice for all; leave out one of them");
+    command_result_release(&result);
+}
+
 /* A folder is of one plan: another number of shards, other options, another choice are refused before anything is
  * measured. */
 static void a_folder_takes_shards_of_one_plan(void **state)
@@ -178,6 +188,7 @@ int main(void)
         cmocka_unit_test(variables_alone_leave_out_nothing),
         cmocka_unit_test(what_is_no_part_is_refused),
         cmocka_unit_test(the_plan_says_how_much_of_the_suite_it_is),
+        cmocka_unit_test(a_choice_that_other_machines_cannot_make_is_refused),
         cmocka_unit_test(a_folder_takes_shards_of_one_plan),
     };
     return cmocka_run_group_tests(tests, shard_scene_open, shard_scene_close);
