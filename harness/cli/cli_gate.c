@@ -113,8 +113,10 @@ static enum status_code gate_give(const struct arguments *arguments, const struc
         code = page_give(gate, style, output, error);
     }
     if (code == STATUS_OK) {
+        /* A runner of GitHub looks for commands in standard error, too; the first annotation has the reason. */
+        const bool is_told = style->format == GATE_FORMAT_PAGE && gate->outcome != GATE_GO;
         *exit_code = exit_code_of_outcome(gate->outcome);
-        exit_reason_print("gate", *exit_code, *exit_code != EXIT_CODE_PASS ? gate->why : "");
+        exit_reason_print("gate", *exit_code, is_told ? gate->why : "");
     }
     return code;
 }

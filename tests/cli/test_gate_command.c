@@ -114,7 +114,10 @@ static void pages_go_to_files_and_a_summary_is_appended(void **state)
 {
     (void)state;
     gate_check("worse --baseline $base --format json --output page.json", 1, "", "NO-GO");
-    gate_check("worse --baseline $base --summary summary.md --format github", 1, "::error file=", "NO-GO");
+    gate_check("worse --baseline $base --summary summary.md --format github", 1, "::error file=", "");
+    struct command_result quiet = shell("$assay gate worse --baseline $base --format github");
+    assert_string_equal(text_string(&quiet.error), ""); /* a name in it could be a command of the runner */
+    command_result_release(&quiet);
     gate_check("worse --baseline $base --summary summary.md --format md --output -x.md", 1, "", "exit code 1: NO-GO");
     struct command_result result = shell("grep -c '^# Gate$' summary.md; grep -c outcome page.json; ls");
     command_says(&result.output, "2\n1\n");
