@@ -2,7 +2,7 @@
  * more, with statements that lead from the one before to it, and HISTORY_VERSION one higher.
  *
  * Every word is there once (word), and what nights share is one row (subject: who was measured; circumstance: how it
- * ended), so that a night adds to `figure` alone: some 60 bytes a case. Sizes that are not known are null. */
+ * ended), so that a night adds to `figure` alone: some 100 bytes a case. Sizes that are not known are null. */
 #include "harness/history/history_inside.h"
 
 #include "harness/record/level.h"

@@ -166,15 +166,18 @@ static void event_describe(struct page *page, const struct trend_group *group, c
 
 /* ---- groups ---- */
 
-/* "nightly on cuda (NVIDIA H200): 34 nights, 2026-10-19 to 2026-11-21, 500 cases". */
+/* "nightly on cuda (NVIDIA H200): 34 nights, 2026-10-19 to 2026-11-21, 500 cases"; "1 night, 2026-11-21, 500 cases". */
 static void group_words(struct text *words, const struct trend_group *group)
 {
     const struct history_run *first = &group->nights[0], *last = &group->nights[group->night_count - 1];
     char left[NIGHT_BYTES], right[NIGHT_BYTES];
     text_format(words, "%s on %s: ", group->suite[0] != '\0' ? group->suite : "(no suite)", group->device);
-    text_format(words, "%d night%s, %s to %s, %d case%s", group->night_count, plural(group->night_count),
-                night_word(first, last, left), night_word(last, first, right), group->series_count,
-                plural(group->series_count));
+    text_format(words, "%d night%s, %s", group->night_count, plural(group->night_count),
+                night_word(first, first != last ? last : NULL, left));
+    if (first != last) {
+        text_format(words, " to %s", night_word(last, first, right));
+    }
+    text_format(words, ", %d case%s", group->series_count, plural(group->series_count));
 }
 
 static void counts_words(struct text *words, const struct trend_group *group)

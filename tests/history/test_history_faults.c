@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "harness/history/history_inside.h"
 #include "harness/history/trend.h"
 #include "tests/history/history_fixture.h"
 #include "tests/support/whole_file.h"
@@ -65,6 +66,8 @@ static void files_that_are_none_are_refused_and_stay(void **state)
     expect_refusal(scene, other, STATUS_INVALID, "is no history: it is not a database of SQLite");
     unlink(other);
     database_execute(other, "CREATE TABLE bookmark (address TEXT)");
+    expect_refusal(scene, other, STATUS_INVALID, "is a database of SQLite, and not a history of assay");
+    database_execute(other, "PRAGMA user_version = 1");
     expect_refusal(scene, other, STATUS_INVALID, "is a database of SQLite, and not a history of assay");
     night_append(scene->records, &(struct night_facts){.run_id = "aaaa1111"});
     scene_import(scene, scene->records);
@@ -288,6 +291,36 @@ static void writers_at_the_same_time_lose_nothing(void **state)
     history_close(history);
 }
 
+/* Reads, waits, and writes: what reads first must hold others off from its beginning, or two of it block each other. */
+static enum status_code read_then_write(struct history *history, void *context, struct status *error)
+{
+    (void)context;
+    struct query query = query_make(history, "SELECT count(*) FROM word");
+    assert_true(query_row(&query));
+    assert_int_equal(query_finish(&query, error), STATUS_OK);
+    usleep(200000);
+    return history_execute(history, "UPDATE word SET word = word || '!' WHERE number = 1", error);
+}
+
+static void a_writer_waits_at_its_beginning(void **state)
+{
+    struct history_scene *scene = *state;
+    night_append(scene->records, &(struct night_facts){.run_id = "aaaa1111"});
+    scene_import(scene, scene->records);
+    pid_t children[WRITERS];
+    for (int writer = 0; writer < WRITERS; writer++) {
+        children[writer] = fork();
+        assert_true(children[writer] >= 0);
+        if (children[writer] == 0) {
+            struct history *history = history_opened(scene);
+            _exit(history_transact(history, read_then_write, NULL, &scene->error) == STATUS_OK ? 0 : 1);
+        }
+    }
+    for (int writer = 0; writer < WRITERS; writer++) {
+        assert_int_equal(code_of_child(children[writer]), 0);
+    }
+}
+
 static void a_torn_last_line_costs_its_case_alone(void **state)
 {
     struct history_scene *scene = *state;
@@ -408,6 +441,7 @@ int main(void)
         SCENE_TEST(what_may_only_be_read_is_read_and_not_written),
         SCENE_TEST(a_kill_leaves_whole_runs_alone),
         SCENE_TEST(writers_at_the_same_time_lose_nothing),
+        SCENE_TEST(a_writer_waits_at_its_beginning),
         SCENE_TEST(a_torn_last_line_costs_its_case_alone),
         SCENE_TEST(fields_that_cannot_be_are_damage),
         SCENE_TEST(triggers_and_views_of_others_are_not_obeyed),

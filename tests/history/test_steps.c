@@ -38,6 +38,12 @@ static double heavy(void)
     return a / sqrt((b * b + c * c + d * d) / 3.0) / sqrt(3.0);
 }
 
+/* One night in ten is off by up to a hundred deviations of the others. */
+static double spiky(void)
+{
+    return uniform() < 0.1 ? (uniform() < 0.5 ? 10.0 : -10.0) * uniform() : 0.1 * normal();
+}
+
 typedef double noise_source(void);
 
 /* Nights of 500 MB with noise of a deviation in bytes; further is added for each night. */
@@ -95,6 +101,29 @@ static void steady_series_have_no_steps(void **state)
             fail_msg("%d nights: %d of %d steady series of normal noise and %d of heavy noise have a step", nights[at],
                      normal_count, SERIES, heavy_count);
         }
+    }
+}
+
+/* Of series that no fit is made for few have a step, and none drifts: the test of Mann and Kendall looks at the order
+ * of all nights. */
+static void series_of_spikes_do_not_drift(void **state)
+{
+    static const int nights[] = {30, 90, 365};
+    (void)state;
+    seed = 88172645463325252ull;
+    for (size_t row = 0; row < sizeof nights / sizeof nights[0]; row++) {
+        int with = 0;
+        for (int at = 0; at < SERIES; at++) {
+            int64_t bytes[NIGHTS_MOST];
+            series_make(&(struct shape){.count = nights[row], .deviation = 2e6, .noise = spiky}, bytes);
+            struct found found = steps_of(bytes, nights[row], STEP_RULE_READING);
+            with += found.list.count > 0 ? 1 : 0;
+            for (int step = 0; step < found.list.count; step++) {
+                assert_int_equal(found.list.steps[step].kind, STEP_JUMP);
+            }
+            arena_release(&found.arena);
+        }
+        assert_true(with <= 60);
     }
 }
 
@@ -322,6 +351,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steady_series_have_no_steps),
+        cmocka_unit_test(series_of_spikes_do_not_drift),
         cmocka_unit_test(a_jump_is_found_at_its_night_or_beside_it),
         cmocka_unit_test(single_nights_that_stick_out_are_no_steps),
         cmocka_unit_test(a_drift_of_a_thousandth_a_night_is_found_within_30),

@@ -138,6 +138,47 @@ static void disturbed_readings_do_not_count(void **state)
     trend_release(&trend);
 }
 
+/* The first night of a new level reads as the old one did, so the jump of the reading is found one night late; what was
+ * counted knows better. */
+static void a_reading_takes_the_night_of_what_was_counted(void **state)
+{
+    struct history_scene *scene = *state;
+    for (int night = 0; night < 20; night++) {
+        char run_id[16], started[32];
+        snprintf(run_id, sizeof run_id, "run-%02d", night);
+        snprintf(started, sizeof started, "2026-10-%02dT02:00:00Z", 1 + night);
+        night_append(scene->records, &(struct night_facts){.run_id = run_id,
+                                                           .started = started,
+                                                           .cases = 1,
+                                                           .allocated_more = night >= 9 ? 512 : 0,
+                                                           .process_more = night > 9 ? 50 * (int64_t)MIB : 0});
+    }
+    scene_import(scene, scene->records);
+    struct trend both = trend_of(scene, (struct trend_request){0});
+    assert_int_equal(both.groups[0].event_count, 1);
+    assert_int_equal(both.groups[0].events[0].count, 2);
+    assert_int_equal(both.groups[0].events[0].to, 9);
+    struct trend alone = trend_of(scene, (struct trend_request){.levels = {[LEVEL_PROCESS] = true}});
+    assert_int_equal(alone.groups[0].events[0].to, 10);
+    trend_release(&both);
+    trend_release(&alone);
+}
+
+static void one_night_is_no_series(void **state)
+{
+    struct history_scene *scene = *state;
+    night_append(scene->records, &(struct night_facts){.run_id = "aaaa1111"});
+    scene_import(scene, scene->records);
+    struct trend trend = trend_of(scene, (struct trend_request){0});
+    const struct report_style style = {.width = 100};
+    struct text page = {0};
+    assert_int_equal(trend_render(&trend, REPORT_TABLE, &style, &page, NULL), STATUS_OK);
+    assert_string_equal(text_string(&page), "nightly on cuda (NVIDIA H200): 1 night, 2026-11-20, 3 cases\n"
+                                            "no step in any case; readings of device and process need 6 nights\n");
+    text_release(&page);
+    trend_release(&trend);
+}
+
 static struct text rendered(const struct trend *trend, enum report_format format, int width)
 {
     const struct report_style style = {.width = width};
@@ -263,6 +304,8 @@ int main(void)
         SCENE_TEST(steps_are_dated),
         SCENE_TEST(cases_levels_and_nights_are_chosen),
         SCENE_TEST(disturbed_readings_do_not_count),
+        SCENE_TEST(a_reading_takes_the_night_of_what_was_counted),
+        SCENE_TEST(one_night_is_no_series),
         SCENE_TEST(the_page_says_when_and_what_else_changed),
         SCENE_TEST(names_from_outside_are_escaped),
         SCENE_TEST(json_has_every_step),
