@@ -86,10 +86,10 @@ static void case_count(struct gate *gate, const struct gate_case *one)
     gate->breach_count += one->decides && one->verdict == GATE_BREACH ? 1 : 0;
     gate->unknown_count += one->decides && one->verdict != GATE_BREACH ? 1 : 0;
     gate->better_count += one->better != 0 ? 1 : 0;
-    gate->judged_count += one->verdict == GATE_PASS || one->verdict == GATE_WARN || one->verdict == GATE_KNOWN ||
-                                  one->verdict == GATE_BREACH
-                              ? 1
-                              : 0;
+    /* that it is known not to be measured does not make it so */
+    const bool is_judged = one->verdict == GATE_PASS || one->verdict == GATE_WARN || one->verdict == GATE_BREACH ||
+                           (one->verdict == GATE_KNOWN && one->now != NULL && case_figures_measured(one->now));
+    gate->judged_count += is_judged ? 1 : 0;
 }
 
 /* What is known to be wrong comes before what is not known. */

@@ -115,7 +115,7 @@ struct gate {
     int unknown_count;               /* cases that decide for INCONCLUSIVE */
     int better_count;                /* cases of which a figure is better, beyond its bound */
     int held_count;                  /* cases of which a figure was held against that of the baseline */
-    int judged_count;                /* cases that came to PASS, WARN, KNOWN or BREACH */
+    int judged_count;                /* cases that came to PASS, WARN or BREACH, and those KNOWN that were measured */
     struct gate_known_count *knowns; /* [policy->known_count] */
     int *rule_uses;                  /* [policy->rule_count]: figures that a rule was taken for */
     enum gate_outcome outcome;

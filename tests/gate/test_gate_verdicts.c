@@ -202,6 +202,27 @@ static void without_a_baseline_the_run_judges_itself(void **state)
     outcome_check(&gate, GATE_INCONCLUSIVE, "no case was measured");
 }
 
+/* A machine that lost its GPU is not excused by a policy that excuses every case. */
+static void what_is_known_and_not_measured_makes_no_go(void **state)
+{
+    struct gate_policy known = policy_of("version: 1\nknown_failures:\n"
+                                         "  - {cases: \"*\", reason: all of it, expires: 2026-12-31}\n");
+    struct sides *sides = sides_make();
+    (void)state;
+    for (int i = 0; i < SIDE_CASES; i++) {
+        sides->now.cases[i].standing = STANDING_BROKEN;
+        sides->now.cases[i].status = "error";
+    }
+    struct gate gate = gate_of(&sides->now, NULL, &known, 0);
+    assert_int_equal(gate.counts[GATE_KNOWN], SIDE_CASES);
+    outcome_check(&gate, GATE_INCONCLUSIVE, "no case was measured");
+    sides->now.cases[1].status = "ok"; /* one is, and that is something */
+    sides->now.cases[1].standing = STANDING_OK;
+    gate = gate_of(&sides->now, NULL, &known, 0);
+    outcome_check(&gate, GATE_GO, "GO: 1 case measured, none failed; 4 known to fail");
+    gate_policy_release(&known);
+}
+
 /* A baseline was asked for, and there is none. */
 static void a_lacking_baseline_is_inconclusive(void **state)
 {
@@ -356,6 +377,7 @@ int main(void)
         cmocka_unit_test(a_case_with_too_few_attempts_is_insufficient),
         cmocka_unit_test(how_a_case_ended_counts),
         cmocka_unit_test(without_a_baseline_the_run_judges_itself),
+        cmocka_unit_test(what_is_known_and_not_measured_makes_no_go),
         cmocka_unit_test(a_lacking_baseline_is_inconclusive),
         cmocka_unit_test(another_device_driver_or_suite_is_refused_unless_allowed),
         cmocka_unit_test(cases_of_another_suite_are_told_and_decide_nothing),
