@@ -118,7 +118,7 @@ static enum status_code law_give(const struct arguments *arguments, const struct
     }
     if (code == STATUS_OK) {
         overhead_text_append(&text, law);
-        code = output_text(&text, error);
+        code = output_lines(&text, error);
     }
     text_release(&text);
     return code;
@@ -162,7 +162,7 @@ static enum status_code optimizer_calibrate(const struct arguments *arguments, s
     }
     if (code == STATUS_OK) {
         optimizer_text_append(&text, &law);
-        code = output_text(&text, error);
+        code = output_lines(&text, error);
     }
     text_release(&text);
     optimizer_law_release(&law);
@@ -182,7 +182,7 @@ static enum status_code constants_calibrate(const struct arguments *arguments, s
     }
     if (code == STATUS_OK) {
         constants_law_append(&text, &constants);
-        code = output_text(&text, error);
+        code = output_lines(&text, error);
     }
     text_release(&text);
     return code;

@@ -73,7 +73,7 @@ const struct command command_calibrate = {
                "`assay run` looks for results/reference/DEVICE/constants.json; DEVICE is \"slug\" in the output. It\n"
                "does not judge a case by constants that the case calibrated.\n"
                "\n"
-               "With --law RECORDS may be of any suites, devices and number, or tables that --points has written,\n"
+               "With --law RECORDS may be of any suites and devices, or tables that --points has written,\n"
                "and a law is fitted to their cases: coefficients with intervals, errors on models that were left out\n"
                "of the fit, and where the rule of 20 % holds (docs/CALIBRATION.md). `assay estimate --calibration`\n"
                "reads what --output wrote.\n",

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "harness/law/law_file.h"
+#include "harness/report/escape.h"
 
 #define MEBIBYTE 1048576.0
 
@@ -37,18 +38,22 @@ void constants_law_append(struct text *text, const struct constants *constants)
 {
     char words[CONSTANTS_WORDS_BYTES];
     const struct constants_device *device = &constants->device;
-    text_format(text, "footprint = context + segments + growth of the mode, on %s\n",
-                constants_device_words(device->kind, device->name, device->thread_count, words));
-    text_format(text, "%d cases; driver %s, runtime %s, program %s\n\n", constants->case_count,
-                device->driver[0] != '\0' ? device->driver : "not known",
-                device->runtime[0] != '\0' ? device->runtime : "not known", constants->tool_version);
+    text_append(text, "footprint = context + segments + growth of the mode, on ");
+    terminal_append(text, constants_device_words(device->kind, device->name, device->thread_count, words));
+    text_format(text, "\n%d cases; driver ", constants->case_count);
+    terminal_append(text, device->driver[0] != '\0' ? device->driver : "not known");
+    text_append(text, ", runtime ");
+    terminal_append(text, device->runtime[0] != '\0' ? device->runtime : "not known");
+    text_append(text, ", program ");
+    terminal_append(text, constants->tool_version);
+    text_append(text, "\n\n");
     text_format(text, "  %-9s %-8s %9s %20s %5s %10s\n", "MiB", "level", "median", "least to most", "count", "hold it");
     levels_lines(text, "context", &constants->context);
     for (int at = 0; at < constants->growth_count; at++) {
         levels_lines(text, constants->growth[at].mode, &constants->growth[at].levels);
     }
-    text_append(text, "\nhold it: the chance that the least and the most of so many independent readings hold\n"
-                      "the median of all that there could be, whatever their distribution\n");
+    text_append(text, "\nhold it: the chance that the least and the most of so many independent readings\n"
+                      "hold the median of all that there could be, whatever their distribution\n");
 }
 
 static bool confidence_set(struct json *object, const char *key, const struct constants_levels *levels)

@@ -5,8 +5,12 @@
 #include "harness/law/law_file.h"
 #include "harness/law/overhead_rule.h"
 
+/* null if there were no resamples. */
 static struct json *interval_json(struct interval interval)
 {
+    if (interval.low == interval.high) {
+        return json_null_new();
+    }
     struct json *array = json_array_new();
     bool made = json_append(array, json_real_new(interval.low)) && json_append(array, json_real_new(interval.high));
     return json_made(array, made);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/base/array.h"
+#include "harness/law/law_word.h"
 #include "models/find/model.h"
 
 struct law_model {
@@ -142,7 +143,7 @@ enum status_code law_points_add(struct law_points *points, const struct law_poin
     *place = *point;
     bool kept = true;
 #define POINT_TEXT_KEEP(member, heading)                                                                               \
-    place->member = name_table_keep(&points->words, &points->arena, point->member);                                    \
+    place->member = law_word_keep(&points->words, &points->arena, point->member);                                      \
     kept = kept && place->member != NULL;
     LAW_POINT_TEXTS(POINT_TEXT_KEEP)
 #undef POINT_TEXT_KEEP

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/base/array.h"
+#include "harness/law/law_word.h"
 #include "harness/record/record.h"
 #include "harness/report/percentile.h"
 #include "harness/tape/tape.h"
@@ -148,11 +149,11 @@ static bool case_add(struct collection *collection, const struct json *line, enu
     }
     collection->cases = more;
     struct training_case *one = &more[collection->count++];
-    one->model = name_table_keep(&collection->words, arena, model);
+    one->model = law_word_keep(&collection->words, arena, model);
     one->optimizer =
-        name_table_keep(&collection->words, arena, json_string_or(json_get(identity, "optimizer"), "unknown"));
+        law_word_keep(&collection->words, arena, json_string_or(json_get(identity, "optimizer"), "unknown"));
     one->precision =
-        name_table_keep(&collection->words, arena, json_string_or(json_get(identity, "precision"), "unknown"));
+        law_word_keep(&collection->words, arena, json_string_or(json_get(identity, "precision"), "unknown"));
     for (int part = 0; part < OPTIMIZER_PART_COUNT; part++) {
         one->bytes[part] = (double)json_integer_or(json_get(categories, keys[part]), 0) / (double)parameters;
     }

@@ -13,12 +13,12 @@
 static void percent_append(struct text *text, double fraction, bool is_signed)
 {
     double percent = 100.0 * fraction;
-    text_format(text, is_signed ? " %+8.*f" : " %8.*f", fabs(percent) < 9.995 ? 2 : 1, percent);
+    text_format(text, is_signed ? " %+7.*f" : " %7.*f", fabs(percent) < 9.995 ? 2 : 1, percent);
 }
 
 static void summary_line(struct text *text, const char *name, const struct error_summary *summary)
 {
-    text_format(text, "  %-12s", name);
+    text_format(text, "  %-11s", name);
     if (summary->count == 0) {
         text_append(text, " not known\n");
         return;
@@ -35,7 +35,7 @@ static void errors_append(struct text *text, const struct overhead_law *law, enu
 {
     text_format(text, "\n%s (%s the context), %d cases: |error| in %%\n", overhead_level_name(level),
                 level == OVERHEAD_ALLOCATED ? "without" : "with", law->summary[level][FORM_STRUCTURAL].count);
-    text_format(text, "  %-12s %8s %8s %8s %8s %8s %6s\n", "form", "median", "p90", "p99", "worst", "bias", "under");
+    text_format(text, "  %-11s %7s %7s %7s %7s %7s %6s\n", "form", "median", "p90", "p99", "worst", "bias", "under");
     for (int form = 0; form < FORM_COUNT; form++) {
         summary_line(text, overhead_form_key((enum overhead_form)form), &law->summary[level][form]);
     }
@@ -43,8 +43,12 @@ static void errors_append(struct text *text, const struct overhead_law *law, enu
 
 /* ---- simple forms ---- */
 
+/* Nothing if there were no resamples. */
 static void interval_append(struct text *text, const char *format, struct interval interval, double unit)
 {
+    if (interval.low == interval.high) {
+        return;
+    }
     text_append(text, " (");
     text_format(text, format[0] == '3' ? "%.3f" : "%.2f", interval.low / unit);
     text_append(text, " to ");
@@ -187,8 +191,8 @@ void overhead_text_append(struct text *text, const struct overhead_law *law)
     text_append(text, "\n");
     text_format(text,
                 "errors: predicted - measured, relative to measured, each of a model that was\n"
-                "left out of the fit. Intervals: 95 of 100 of %d resamples of the models, seed\n"
-                "%" PRIu64 ".\n",
+                "left out of the fit. Intervals: 95 of 100 of %d resamples of the models,\n"
+                "seed %" PRIu64 ".\n",
                 law->resample_count, law->seed);
     for (int level = 0; level < OVERHEAD_LEVEL_COUNT; level++) {
         errors_append(text, law, (enum overhead_level)level);

@@ -128,6 +128,23 @@ static void a_model_is_looked_up(void **state)
     law_points_release(&points);
 }
 
+/* What would act on a terminal is kept so that it does not. */
+static void words_from_outside_do_not_act(void **state)
+{
+    (void)state;
+    struct law_points points = {0};
+    struct text text = {0};
+    file_write(HEAD "evil\x1b[2J\tllama\tsm_80\tPyTorch\tinfer\tfloat16\teager\tall\tnone\t"
+                    "1\t128\t0\t64\t64\t64\t4\t2\t128\t100\t0\t249000000\t-\t-\t280000000\t-\n");
+    assert_int_equal(law_points_read(path, NULL, &places, &points, NULL), STATUS_OK);
+    assert_int_equal(points.count, 1);
+    assert_null(strchr(points.all[0].model, '\x1b'));
+    assert_int_equal(points_table_write(&points, &text, NULL), STATUS_OK);
+    assert_null(strchr(text_string(&text), '\x1b'));
+    text_release(&text);
+    law_points_release(&points);
+}
+
 static void refused(const char *table, const char *expected)
 {
     struct law_points points = {0};
@@ -170,6 +187,7 @@ int main(void)
         cmocka_unit_test(a_filter_chooses_cases),
         cmocka_unit_test(a_table_is_read_as_it_was_written),
         cmocka_unit_test(a_model_is_looked_up),
+        cmocka_unit_test(words_from_outside_do_not_act),
         cmocka_unit_test(tables_that_are_wrong_are_refused_with_their_place),
     };
     return cmocka_run_group_tests(tests, file_make, file_remove);

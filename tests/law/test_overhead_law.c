@@ -144,7 +144,7 @@ static void the_seed_alone_decides_the_resamples(void **state)
     struct text first = text_of(&points, 3), again = text_of(&points, 3), other = text_of(&points, 4);
     assert_string_equal(text_string(&first), text_string(&again));
     assert_string_not_equal(text_string(&first), text_string(&other));
-    assert_non_null(strstr(text_string(&first), "10 resamples of the models, seed\n3.\n"));
+    assert_non_null(strstr(text_string(&first), "10 resamples of the models,\nseed 3.\n"));
     text_release(&first);
     text_release(&again);
     text_release(&other);
