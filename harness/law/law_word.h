@@ -1,5 +1,5 @@
-/* Law word: a word of records or tables, which come from outside, as laws keep it: what would act on a terminal, or part
- * the fields of a table, is shown in its place. */
+/* Law word: a word of records or tables, which come from outside, as laws keep it: what would act on a terminal, or
+ * part the fields of a table, is shown in its place. */
 #ifndef ASSAY_LAW_LAW_WORD_H
 #define ASSAY_LAW_LAW_WORD_H
 

@@ -92,6 +92,37 @@ static void legend_append(struct text *text)
                       "A static cache is as long as N from the beginning, and is not copied (l).\n");
 }
 
+/* The coefficients of all kinds that count, in one table. */
+static void glance_append(struct text *text, const struct overhead_law *law)
+{
+    static const enum overhead_term terms[] = {TERM_LOGIT_VOCAB,      TERM_LOGIT_HIDDEN,    TERM_FEED_HIDDEN,
+                                               TERM_FEED_WIDTH,       TERM_FEED_SCORES,     TERM_ATTENTION_WIDTH,
+                                               TERM_ATTENTION_SCORES, TERM_ATTENTION_FLOAT, TERM_CACHE};
+    enum { COUNT = sizeof terms / sizeof terms[0] };
+    text_format(text, "\n  %-22s", "kind");
+    for (int at = 0; at < COUNT; at++) {
+        text_format(text, " %5s", overhead_term_symbol(terms[at]));
+    }
+    text_append(text, "\n");
+    for (int index = 0; index < law->kind_count; index++) {
+        const struct overhead_group *kind = &law->kinds[index];
+        struct text name = {0};
+        text_format(&name, "%s, %s", kind->kind, kind->target);
+        if (kind->counts) {
+            text_format(text, "  %-22s", text_string(&name));
+        }
+        for (int at = 0; at < COUNT && kind->counts; at++) {
+            if (kind->fit.is_seen[terms[at]]) {
+                text_format(text, " %5.2f", kind->fit.coefficients[terms[at]]);
+            } else {
+                text_format(text, " %5s", "-");
+            }
+        }
+        text_append(text, kind->counts ? "\n" : "");
+        text_release(&name);
+    }
+}
+
 static void relation_line(struct text *text, const struct overhead_fit *fit, int term)
 {
     const char *lead = "";
@@ -205,6 +236,7 @@ void overhead_text_append(struct text *text, const struct overhead_law *law)
     }
     overhead_rule_append(text, law);
     legend_append(text);
+    glance_append(text, law);
     for (int at = 0; at < law->kind_count; at++) {
         kind_append(text, &law->kinds[at]);
     }

@@ -42,6 +42,29 @@ static const char *below(const char *name)
     return paths[next];
 }
 
+/* docs/CALIBRATION.md has the table of coefficients as it is printed. */
+static void docs_say(const char *output)
+{
+    static const char heading[] = "  kind                       a     b ";
+    struct text docs = {0};
+    char line[1024];
+    FILE *file = fopen("docs/CALIBRATION.md", "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file) != NULL) {
+        text_append(&docs, line);
+    }
+    assert_int_equal(fclose(file), 0);
+    const char *table = strstr(output, heading), *there = strstr(text_string(&docs), heading);
+    assert_non_null(table);
+    assert_non_null(there);
+    size_t length = (size_t)(strstr(table, "\n\n") - table);
+    assert_true(length > 1000);
+    if (strncmp(table, there, length) != 0) {
+        fail_msg("the table of docs/CALIBRATION.md is not the one that is printed:\n%.*s", (int)length, table);
+    }
+    text_release(&docs);
+}
+
 /* The committed law is the one of the committed points, whoever fits it; and it keeps its promise. */
 static void the_committed_law_follows_from_the_committed_points(void **state)
 {
@@ -53,6 +76,7 @@ static void the_committed_law_follows_from_the_committed_points(void **state)
     struct command_result result = command_named("calibrate", options);
     assert_int_equal(result.exit_code, 0);
     command_says(&result.output, "3240 of 3240 cases count\n");
+    docs_say(text_string(&result.output));
     command_says(&result.output, "the rule of 20 %: 1.2 x weights is unsafe in some cases and wasteful in others\n");
     command_result_release(&result);
     struct json *fitted = NULL, *committed = NULL;
