@@ -1,5 +1,6 @@
 /* assay submit: the shards of a suite as jobs of a Slurm. What the scripts say is harness/run/slurm_script.h's; how
  * jobs are queued, restarted and bound to GPUs is Slurm's own matter. */
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -166,26 +167,39 @@ static enum status_code merged_check(const struct submission *submission, struct
     return code;
 }
 
-/* Results of another plan, or of no shards at all, would stop the merge when all is measured. */
+static enum status_code shard_check(const struct submission *submission, const char *name, struct status *error)
+{
+    struct text path = {0};
+    struct shard_plan present = {0};
+    enum status_code code = STATUS_OK;
+    text_format(&path, "%s/shards/%s/" SHARD_PLAN_FILE, submission->job.folder, name);
+    if (access(text_string(&path), F_OK) == 0) {
+        code = shard_plan_read(text_string(&path), &present, error);
+    }
+    if (present.shard_count > 0 && strcmp(present.hash, submission->plan.hash) != 0) {
+        code = status_set(error, STATUS_INVALID,
+                          "submit: %s is of another plan: the suite, the cases, the options or the number of shards "
+                          "differ; name a new folder with --out",
+                          text_string(&path));
+    }
+    shard_plan_release(&present);
+    text_release(&path);
+    return code;
+}
+
+/* What would stop the merge when all is measured is said now. */
 static enum status_code folder_check(const struct submission *submission, struct status *error)
 {
-    const char *folder = submission->job.folder;
     struct text path = {0};
-    enum status_code code = record_is_in(folder) ? merged_check(submission, error) : STATUS_OK;
-    for (int i = 1; i <= submission->plan.shard_count && code == STATUS_OK; i++) {
-        struct shard_plan present = {0};
-        text_release(&path);
-        text_format(&path, "%s/shards/%d/" SHARD_PLAN_FILE, folder, i);
-        if (access(text_string(&path), F_OK) == 0) {
-            code = shard_plan_read(text_string(&path), &present, error);
-        }
-        if (present.shard_count > 0 && strcmp(present.hash, submission->plan.hash) != 0) {
-            code = status_set(error, STATUS_INVALID,
-                              "submit: %s is of another plan: the suite, the cases, the options or the number of "
-                              "shards differ; name a new folder with --out",
-                              text_string(&path));
-        }
-        shard_plan_release(&present);
+    enum status_code code = record_is_in(submission->job.folder) ? merged_check(submission, error) : STATUS_OK;
+    text_format(&path, "%s/shards", submission->job.folder);
+    DIR *shards = code == STATUS_OK ? opendir(text_string(&path)) : NULL;
+    const struct dirent *entry = NULL;
+    while (shards != NULL && code == STATUS_OK && (entry = readdir(shards)) != NULL) {
+        code = entry->d_name[0] != '.' ? shard_check(submission, entry->d_name, error) : STATUS_OK;
+    }
+    if (shards != NULL) {
+        closedir(shards);
     }
     text_release(&path);
     return code;
