@@ -50,7 +50,7 @@ do for [panel = 0:panels - 1] {
     stats ARG1 index panel using 3 name "TIME" nooutput
     scale = BYTES_max >= 1024.0 ** 3 ? 1024.0 ** 3 : BYTES_max >= 1024.0 ** 2 ? 1024.0 ** 2 : 1024.0
     # not less than a hundredth of the figure, so that noise does not look like mountains
-    room = larger(0.12 * (BYTES_max - BYTES_min), 0.005 * BYTES_max)
+    room = larger(1.0, larger(0.12 * (BYTES_max - BYTES_min), 0.005 * BYTES_max))
     column_at = panel % across
     row_at = int(panel / across)
     set lmargin at screen 0.005 + cell_width * column_at + 84.0 / ARG4

@@ -297,6 +297,28 @@ static void plots_show_the_steps(void **state)
     trend_release(&trend);
 }
 
+/* One night is no range of time, and a figure of nothing none of bytes. */
+static void plots_of_next_to_nothing_are_drawn(void **state)
+{
+    struct history_scene *scene = *state;
+    struct plot_set set = {0};
+    struct text notes = {0};
+    const struct plot_place place = {.script_directory = "plots", .set = &set, .notes = &notes};
+    command_needed("gnuplot");
+    night_append(scene->records,
+                 &(struct night_facts){.run_id = "aaaa1111", .cases = 1, .process_more = -400 * (int64_t)MIB});
+    scene_import(scene, scene->records);
+    struct trend trend = trend_of(scene, (struct trend_request){0});
+    assert_int_equal(trend.groups[0].series[0].points[0].bytes[LEVEL_PROCESS], 0);
+    assert_int_equal(trend_draw(&trend, &place, &scene->error), STATUS_OK);
+    assert_string_equal(text_string(&notes), "");
+    assert_int_equal(set.count, 1);
+    assert_non_null(strstr(text_string(&set.plots[0].svg), "</svg>"));
+    plot_set_release(&set);
+    text_release(&notes);
+    trend_release(&trend);
+}
+
 int main(void)
 {
 #define SCENE_TEST(test) cmocka_unit_test_setup_teardown(test, history_scene_open, history_scene_close)
@@ -310,6 +332,7 @@ int main(void)
         SCENE_TEST(names_from_outside_are_escaped),
         SCENE_TEST(json_has_every_step),
         SCENE_TEST(plots_show_the_steps),
+        SCENE_TEST(plots_of_next_to_nothing_are_drawn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
