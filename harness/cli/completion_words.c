@@ -170,7 +170,7 @@ static int names_compare(const void *left, const void *right)
 static void offer_resources(struct offer *offer, const char *folder, const char *before, const char *what)
 {
     enum { NAMES_MAXIMUM = 256 };
-    const char *names[NAMES_MAXIMUM];
+    const char *names[NAMES_MAXIMUM] = {NULL};
     int count = 0;
     const char *path = resource_path(&offer->arena, folder);
     DIR *list = path != NULL ? opendir(path) : NULL;

@@ -108,7 +108,8 @@ struct value_word value_word_of_option(const struct option_row *option)
         return (struct value_word){
             .word = option->value, .source = field->words != NULL ? VALUE_FIELD : VALUE_FREE, .choices = field->key};
     }
-    return option->value == NULL ? (struct value_word){0} : word_read(option->value, strlen(option->value));
+    const char *word = option->value != NULL ? option->value : "";
+    return word_read(word, strlen(word));
 }
 
 struct value_word value_word_of_operand(const struct command *command, int index)
