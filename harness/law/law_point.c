@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "harness/base/size.h"
 #include "models/config/family.h"
 
 int law_element_bytes(const char *precision)
@@ -25,6 +26,21 @@ static const char *kind_of(const struct config *config)
     return config->model_type[0] != '\0' ? config->model_type : config->family->name;
 }
 
+/* The products that a law computes with. False: one is beyond 63 bits, which no model is that anybody has measured. */
+static bool products_set(const struct config *config, struct law_point *point)
+{
+    int64_t side = config->patch > 0 ? config->image / config->patch : 0;
+    bool fits = size_multiply(config->heads, config->head_dim, &point->width) &&
+                size_multiply(config_cached_heads(config), config->head_dim, &point->cached_width);
+    point->image_values = 0;
+    if (fits && config->family->is_image) {
+        fits = size_multiply(config->image, config->image, &point->image_values) &&
+               size_multiply(point->image_values, config->channels, &point->image_values) &&
+               size_multiply(side, side, &point->seq) && size_add(point->seq, 1, &point->seq);
+    }
+    return fits;
+}
+
 bool law_point_model(const struct config *config, const char *attention, struct law_point *point)
 {
     const struct family *family = config->family;
@@ -36,15 +52,8 @@ bool law_point_model(const struct config *config, const char *attention, struct 
     point->attention = family->attends_eagerly ? "eager" : attention;
     point->hidden = config->hidden;
     point->heads = config->heads;
-    point->width = config->heads * config->head_dim;
-    point->cached_width = config_cached_heads(config) * config->head_dim;
     point->layers = config->layers;
     point->ffn = config->ffn;
     point->vocab = family->is_image ? 0 : config->vocab;
-    point->image_values = family->is_image ? config->channels * config->image * config->image : 0;
-    if (family->is_image) {
-        int64_t side = config->image / config->patch;
-        point->seq = side * side + 1;
-    }
-    return true;
+    return products_set(config, point);
 }
