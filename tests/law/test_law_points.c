@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "harness/law/law_points.h"
+#include "models/find/model.h"
 #include "tests/law/synthetic_points.h"
 
 static const struct point_places places = {.catalogue_dir = "models/catalogue"};
@@ -145,6 +146,21 @@ static void words_from_outside_do_not_act(void **state)
     law_points_release(&points);
 }
 
+static void sizes_beyond_63_bits_are_no_point(void **state)
+{
+    (void)state;
+    struct model model = {0};
+    struct law_point point = {0};
+    const struct model_places where = {.catalogue_dir = "models/catalogue"};
+    assert_int_equal(model_find(&where, "tiny-llama", &model, NULL), STATUS_OK);
+    assert_true(law_point_model(&model.config, "sdpa", &point));
+    assert_int_equal(point.width, 32);
+    assert_int_equal(point.cached_width, 16);
+    model.config.heads = model.config.head_dim = INT64_C(1) << 40;
+    assert_false(law_point_model(&model.config, "sdpa", &point));
+    model_release(&model);
+}
+
 static void refused(const char *table, const char *expected)
 {
     struct law_points points = {0};
@@ -188,6 +204,7 @@ int main(void)
         cmocka_unit_test(a_table_is_read_as_it_was_written),
         cmocka_unit_test(a_model_is_looked_up),
         cmocka_unit_test(words_from_outside_do_not_act),
+        cmocka_unit_test(sizes_beyond_63_bits_are_no_point),
         cmocka_unit_test(tables_that_are_wrong_are_refused_with_their_place),
     };
     return cmocka_run_group_tests(tests, file_make, file_remove);
