@@ -107,6 +107,9 @@ static enum status_code history_command(const struct arguments *arguments, enum 
                                         struct status *error)
 {
     const struct action_row *action = NULL;
+    if (arguments->operand_count == 0) {
+        return status_set(error, STATUS_INVALID, "history: what to do is missing; write %s", action_words);
+    }
     enum status_code code = action_find(arguments->operands[0], &action, error);
     if (code == STATUS_OK) {
         code = action_check(action, arguments, error);
@@ -138,7 +141,7 @@ const struct command command_history = {
                "Exit codes: 0; 2 if the history, the records or an option is wrong: what was imported before the\n"
                "error stays, and a run is in the history as a whole or not at all.\n",
     .options = options,
-    .operand_minimum = 1,
+    .operand_minimum = 0,
     .operand_maximum = OPERAND_COUNT_MAXIMUM,
     .run = history_command,
 };

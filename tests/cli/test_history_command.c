@@ -48,7 +48,8 @@ static void expect_refused(struct history_scene *scene, const char *const *words
 {
     struct command_result result = history_run(scene, words);
     if (result.exit_code != 2 || strstr(text_string(&result.error), why) == NULL) {
-        fail_msg("%s: %d, '%s' does not say '%s'", words[0], result.exit_code, text_string(&result.error), why);
+        fail_msg("%s: %d, '%s' does not say '%s'", words[0] != NULL ? words[0] : "", result.exit_code,
+                 text_string(&result.error), why);
     }
     command_result_release(&result);
 }
@@ -95,6 +96,7 @@ static void what_it_cannot_do_it_says(void **state)
     expect_refused(scene, WORDS("imprt", "x"),
                    "'imprt' is nothing that a history can do; write import, show, trend, "
                    "prune or export");
+    expect_refused(scene, (const char *const[]){NULL}, "history: what to do is missing; write import, show");
     expect_refused(scene, WORDS("import"), "history import: takes RECORDS...");
     expect_refused(scene, WORDS("trend", "gpt2"), "history trend: takes no operand; --case GLOB chooses cases");
     expect_refused(scene, WORDS("import", scene->folder, "--keep", "3"), "history import: takes no --keep");
