@@ -64,6 +64,10 @@ enum status_code record_writer_open(const char *folder, struct record_writer **w
 /* Whether a file or anything else stands where the records of the folder are. */
 bool record_is_in(const char *folder);
 
+/* Whether the file at path is empty, or is the beginning of a run line and nothing else: what a run leaves that was
+ * killed before it had written anything. False if it cannot be read. */
+bool record_is_unbegun(const char *path);
+
 /* Checks, appends, flushes and synchronises one line. On STATUS_IO (a full disk) the file is cut back to the lines that
  * are whole; it is STATUS_IO too if the file no longer stands under its name, because its folder was deleted or
  * moved. */

@@ -1,6 +1,7 @@
 /* Record writer: append one line, see it on the disk, go on. Not atomic replacement: earlier lines are never
  * touched. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,13 +27,13 @@ static enum status_code writer_fail(const struct record_writer *writer, const ch
 
 /* Whether the file is one line without an end that begins as a run's first does: what a run leaves that was killed
  * while it wrote it. */
-static bool is_first_line_cut(const struct record_writer *writer)
+static bool is_first_line_cut(int file, off_t size)
 {
     static const char begin[] = "{\"type\": \"run\"";
     char bytes[4096];
-    bool is_cut = writer->size < LINE_BYTES_MAXIMUM;
-    for (off_t at = 0; at < writer->size && is_cut; at += (off_t)sizeof bytes) {
-        ssize_t count = pread(writer->file, bytes, sizeof bytes, at);
+    bool is_cut = size < LINE_BYTES_MAXIMUM;
+    for (off_t at = 0; at < size && is_cut; at += (off_t)sizeof bytes) {
+        ssize_t count = pread(file, bytes, sizeof bytes, at);
         size_t taken = count > 0 ? (size_t)count : 0, compared = taken < sizeof begin - 1 ? taken : sizeof begin - 1;
         is_cut = taken > 0 && memchr(bytes, '\n', taken) == NULL && (at > 0 || memcmp(bytes, begin, compared) == 0);
     }
@@ -53,7 +54,7 @@ static enum status_code present_check(const struct record_writer *writer, struct
         code = record_stream_next(stream, &line, error);
     }
     record_stream_close(stream);
-    if (code == STATUS_INVALID && is_first_line_cut(writer)) {
+    if (code == STATUS_INVALID && is_first_line_cut(writer->file, writer->size)) {
         return STATUS_OK;
     }
     if (code == STATUS_INVALID) {
@@ -126,6 +127,18 @@ bool record_is_in(const char *folder)
     bool is_in = !path.failed && lstat(text_string(&path), &state) == 0;
     text_release(&path);
     return is_in;
+}
+
+bool record_is_unbegun(const char *path)
+{
+    struct stat state;
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    bool is_unbegun =
+        file >= 0 && fstat(file, &state) == 0 && S_ISREG(state.st_mode) && is_first_line_cut(file, state.st_size);
+    if (file >= 0) {
+        close(file);
+    }
+    return is_unbegun;
 }
 
 /* A folder that was deleted or moved away while a run writes into it: what follows would be lost, or land where nobody

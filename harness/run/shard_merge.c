@@ -158,6 +158,9 @@ static enum status_code source_read(struct merge *merge, int source, struct stat
     struct record_stream *stream = NULL;
     struct record_line line = {.type = RECORD_LINE_RUN};
     bool is_copy = false;
+    if (record_is_unbegun(merge->sources[source].path)) { /* killed before it began: a shard without results */
+        return STATUS_OK;
+    }
     enum status_code code = record_stream_open(merge->sources[source].path, &stream, error);
     while (code == STATUS_OK && line.type != RECORD_LINE_NONE) {
         code = record_stream_next(stream, &line, error);
@@ -246,6 +249,12 @@ enum status_code shard_merge(const struct shard_merge_options *options, struct s
     }
     for (size_t i = 0; i < merge.source_count && code == STATUS_OK; i++) {
         code = source_read(&merge, (int)i, error);
+    }
+    if (code == STATUS_OK && merge.run_count == 0) {
+        code =
+            status_set(error, STATUS_INVALID,
+                       "%s: no shard has a result yet, because each was killed before its first line; run them again",
+                       merge.sources[0].folder);
     }
     if (code == STATUS_OK) {
         code = entries_settle(&merge, error);

@@ -166,6 +166,32 @@ static void a_merge_that_cannot_be_written_changes_nothing(void **state)
     command_result_release(&result);
 }
 
+/* The node went down before the first line was written, or in it: the shard has no results, and the others have. */
+static void a_shard_that_was_killed_before_it_began_is_missing(void **state)
+{
+    static const long lengths[] = {0, 5, 300};
+    (void)state;
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        char name[32], merged[32];
+        snprintf(name, sizeof name, "unbegun-%zu", i);
+        snprintf(merged, sizeof merged, "unbegun-merged-%zu", i);
+        const char *parts = shard_parts_copy(name);
+        assert_int_equal(truncate(shard_path("%s/2/records.jsonl", name), lengths[i]), 0);
+        struct command_result result = merge_do(3, parts, shard_path("%s", merged), NULL, NULL);
+        command_says(&result.error, "shard 2 of 3 has no results");
+        command_result_release(&result);
+        assert_int_equal(truncate(shard_path("%s/1/records.jsonl", name), 0), 0);
+        assert_int_equal(truncate(shard_path("%s/3/records.jsonl", name), lengths[i]), 0);
+        merge_refused(parts, shard_path("%s-none", merged), "no shard has a result yet");
+    }
+    const char *parts = shard_parts_copy("unbegun-other"); /* what is no line of a run is no such file */
+    FILE *file = fopen(shard_path("unbegun-other/2/records.jsonl"), "we");
+    assert_non_null(file);
+    fputs("notes of mine", file);
+    assert_int_equal(fclose(file), 0);
+    merge_refused(parts, shard_path("unbegun-other-merged"), "unbegun-other/2/records.jsonl:1:");
+}
+
 /* The second half of a shard in another run, as after an interruption. */
 static void two_runs_of_a_shard_that_complete_each_other_are_one(void **state)
 {
@@ -371,6 +397,7 @@ int main(void)
         cmocka_unit_test(the_order_of_the_folders_makes_no_difference),
         cmocka_unit_test(a_shard_that_is_missing_is_named_with_its_cases_until_it_is_there),
         cmocka_unit_test(a_shard_that_was_killed_lacks_what_it_did_not_finish),
+        cmocka_unit_test(a_shard_that_was_killed_before_it_began_is_missing),
         cmocka_unit_test(a_shard_that_was_killed_goes_on),
         cmocka_unit_test(a_merge_that_cannot_be_written_changes_nothing),
         cmocka_unit_test(two_runs_of_a_shard_that_complete_each_other_are_one),
