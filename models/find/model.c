@@ -4,6 +4,8 @@
 #include "models/family/config_reading.h"
 #include "models/find/config_file.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -125,6 +127,16 @@ static enum status_code named_find(const struct model_places *places, const char
     return is_known ? status_copy(error, code, &trouble) : model_find_on_hub(text, &trouble, model, unread, error);
 }
 
+/* The models of the program's own suites lie beside them, wherever the program is run: below the folder that has
+ * models/catalogue. */
+static bool suite_files_find(const struct model_places *places, const char *place, struct model_files *files)
+{
+    static const char folder[] = "suites/";
+    char path[PATH_MAX];
+    int length = snprintf(path, sizeof path, "%s/../../%s", places->catalogue_dir, place);
+    return strncmp(place, folder, strlen(folder)) == 0 && length < PATH_MAX && model_files_find(path, files);
+}
+
 static bool is_suite(const char *text)
 {
     static const char *const endings[] = {".yaml", ".yml"};
@@ -168,7 +180,8 @@ enum status_code model_open(const struct model_places *places, const char *text,
                           text);
     }
     const char *type = config_read_as(text, bare), *place = type != NULL ? bare : text;
-    bool is_local = !catalogue_has(places->catalogue_dir, place) && model_files_find(place, &files);
+    bool is_local = !catalogue_has(places->catalogue_dir, place) &&
+                    (model_files_find(place, &files) || suite_files_find(places, place, &files));
     enum status_code code =
         is_local ? files_read(&files, text, &result, &cause, error) : named_find(places, text, &result, &cause, error);
     bool is_read = code == STATUS_OK && result.config.family != NULL;

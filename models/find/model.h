@@ -30,7 +30,7 @@ struct model {
  * 1. a name of the catalogue, exactly;
  * 2. a path (model_files.h): of a config.json, of a model file with a config.json beside it, of a .gguf, or of a
  * folder that holds these; a model file without a config.json, if its tensors alone say what the model is
- * (inferred_config.h);
+ * (inferred_config.h). What is not there and begins with suites/ is one of the program's own suites' models;
  * 3. a name of the catalogue as people write it (config_find);
  * 4. a name on the Hugging Face hub: [hf://][OWNER/]NAME[@REVISION][/FILE], in its caches and then by the network
  *   (model_hub.h).
