@@ -116,7 +116,7 @@ programs_of() {
         program=${program%.c}
         [ ! -x "$build/tests/cuda_emulation/$program" ] || echo "$program"
     done | grep -v "^test_emulated_\($but\)\$" | case $1 in
-    newer) grep 'conformance$\|gradients$\|models$\|attention$\|sequence$\|memory$\|refusal$' ;;
+    newer) grep 'conformance$\|gradients$\|models$\|sequence$\|memory$\|refusal$' ;;
     *) cat ;;
     esac
 }
