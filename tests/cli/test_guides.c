@@ -1,7 +1,7 @@
 /* The guides of docs/guides: every command in them is run, in their order, each guide in a folder of its own, and what
- * it prints must be what the guide shows. A block of ```console has the commands behind "$ ", those that go on in another line behind
- * "> ", and what they print, on both streams, below them. Three dots in a line stand for anything in that line; a line [...] for any lines.
- * ASSAY_GUIDES=print shows what was printed instead of comparing it. */
+ * it prints must be what the guide shows. A block of ```console has the commands behind "$ ", those that go on in
+ * another line behind "> ", and what they print, on both streams, below them. Three dots in a line stand for anything
+ * in that line; a line [...] for any lines. ASSAY_GUIDES=print shows what was printed instead of comparing it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
