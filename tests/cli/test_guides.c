@@ -168,6 +168,7 @@ static void clone_make(const char *folder)
 static void every_guide_says_what_its_commands_print(void **state)
 {
     const struct scratch_scene *scene = *state;
+    command_needed("gnuplot");
     DIR *directory = opendir(GUIDES);
     int count = 0;
     assert_non_null(directory);
