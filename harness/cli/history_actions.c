@@ -14,10 +14,25 @@
 #include "harness/cli/resource_path.h"
 #include "harness/history/history_page.h"
 #include "harness/history/trend_page.h"
+#include "harness/report/escape.h"
 
 enum { RUNS_MOST = 1000000 };
 
 static const char latest_word[] = "latest";
+
+/* "2026-11-20T02:00  1f2e3d4c  12 cases  nightly on NVIDIA H200"; names come from records, and these from anywhere. */
+static void run_line_append(struct text *lines, const char *started, const char *run_id, int case_count,
+                            const char *const environment[ENVIRONMENT_COUNT])
+{
+    const char *suite = environment[ENVIRONMENT_SUITE], *device = environment[ENVIRONMENT_DEVICE];
+    struct text line = {0};
+    text_format(&line, "%.16s  %.8s  %d case%s  %s%s%s", started, run_id, case_count, case_count == 1 ? "" : "s",
+                suite != NULL ? suite : "(no suite)", device != NULL ? " on " : "", device != NULL ? device : "");
+    terminal_append(lines, text_string(&line));
+    text_append(lines, "\n");
+    lines->failed = lines->failed || line.failed;
+    text_release(&line);
+}
 
 /* ---- import ---- */
 
@@ -30,10 +45,8 @@ struct importing {
 
 static void import_say(struct importing *importing, const struct run_figures *figures, const char *word)
 {
-    const char *suite = figures->environment[ENVIRONMENT_SUITE], *device = figures->environment[ENVIRONMENT_DEVICE];
-    text_format(&importing->lines, "%-8s %.16s  %.8s  %d case%s  %s%s%s\n", word, figures->started, figures->run_id,
-                figures->case_count, figures->case_count == 1 ? "" : "s", suite != NULL ? suite : "(no suite)",
-                device != NULL ? " on " : "", device != NULL ? device : "");
+    text_format(&importing->lines, "%-8s ", word);
+    run_line_append(&importing->lines, figures->started, figures->run_id, figures->case_count, figures->environment);
 }
 
 static enum status_code import_visit(const struct run_figures *figures, void *context, struct status *error)
@@ -344,10 +357,8 @@ static void gone_say(struct text *lines, const struct history_runs *gone, bool i
 {
     for (int at = 0; at < gone->count; at++) {
         const struct history_run *run = &gone->runs[at];
-        const char *suite = run->environment[ENVIRONMENT_SUITE], *device = run->environment[ENVIRONMENT_DEVICE];
-        text_format(lines, "%s  %.16s  %.8s  %d case%s  %s%s%s\n", is_dry ? "would go" : "removed ", run->started,
-                    run->run_id, run->case_count, run->case_count == 1 ? "" : "s", suite != NULL ? suite : "(no suite)",
-                    device != NULL ? " on " : "", device != NULL ? device : "");
+        text_append(lines, is_dry ? "would go  " : "removed   ");
+        run_line_append(lines, run->started, run->run_id, run->case_count, run->environment);
     }
 }
 

@@ -88,6 +88,27 @@ static void a_history_from_its_first_night_to_its_end(void **state)
                       "ok        100.00 MiB", "400.00 MiB\n", "case: gpt2 infer float32 b1 s512\n"));
 }
 
+/* Records come from anywhere: what a terminal would obey is no part of a line. */
+static void names_are_told_without_what_a_terminal_obeys(void **state)
+{
+    struct history_scene *scene = *state;
+    for (int night = 0; night < 2; night++) {
+        night_append(scene->records,
+                     &(struct night_facts){.run_id = night == 0 ? "run-00" : "run-01",
+                                           .started = night == 0 ? "2026-11-01T02:00:00Z" : "2026-11-02T02:00:00Z",
+                                           .suite = "a\\u001b[31mb\\nadded",
+                                           .device = "GPU \\u001b]0;x\\u0007"});
+    }
+    const char *const *const lines[] = {WORDS("import", scene->records), WORDS("prune", "--keep", "1")};
+    for (int at = 0; at < 2; at++) {
+        struct command_result result = history_run(scene, lines[at]);
+        assert_int_equal(result.exit_code, 0);
+        command_says(&result.output, "2026-11-01T02:00  run-00  3 cases  a?[31mb added on cuda (GPU ?]0;x?)\n");
+        assert_null(strchr(text_string(&result.output), '\x1b'));
+        command_result_release(&result);
+    }
+}
+
 static void what_it_cannot_do_it_says(void **state)
 {
     struct history_scene *scene = *state;
@@ -210,6 +231,7 @@ int main(void)
 #define SCENE_TEST(test) cmocka_unit_test_setup_teardown(test, history_scene_open, history_scene_close)
     const struct CMUnitTest tests[] = {
         SCENE_TEST(a_history_from_its_first_night_to_its_end),
+        SCENE_TEST(names_are_told_without_what_a_terminal_obeys),
         SCENE_TEST(what_it_cannot_do_it_says),
         SCENE_TEST(steps_are_shown_and_kept),
         SCENE_TEST(old_nights_go_and_are_named),
