@@ -67,6 +67,18 @@ static enum status_code state_read(struct history *history, struct schema_state 
     return code;
 }
 
+/* In one transaction: between two of its questions somebody else may make the file a history. */
+static enum status_code state_read_at_once(struct history *history, struct schema_state *state, struct status *error)
+{
+    enum status_code code = history_execute(history, "BEGIN", error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    code = state_read(history, state, error);
+    const enum status_code ended = history_execute(history, "ROLLBACK", code == STATUS_OK ? error : NULL);
+    return code == STATUS_OK ? ended : code;
+}
+
 static enum status_code state_check(const struct history *history, const struct schema_state *state, int newest,
                                     struct status *error)
 {
@@ -118,7 +130,7 @@ enum status_code schema_settle(struct history *history, const struct history_ste
                                struct status *error)
 {
     struct schema_state state;
-    enum status_code code = state_read(history, &state, error);
+    enum status_code code = state_read_at_once(history, &state, error);
     if (code == STATUS_OK) {
         code = state_check(history, &state, steps[count - 1].version, error);
     }

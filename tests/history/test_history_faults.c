@@ -291,6 +291,30 @@ static void writers_at_the_same_time_lose_nothing(void **state)
     history_close(history);
 }
 
+/* One of them makes the file; the others may see it in no state but before and after. */
+static void a_file_that_several_begin_is_a_history_to_all(void **state)
+{
+    enum { ROUNDS = 80, BEGINNERS = 4 };
+    struct history_scene *scene = *state;
+    for (int round = 0; round < ROUNDS; round++) {
+        pid_t children[BEGINNERS];
+        remove(scene->database);
+        for (int at = 0; at < BEGINNERS; at++) {
+            children[at] = fork();
+            assert_true(children[at] >= 0);
+            if (children[at] == 0) {
+                struct history *history = NULL;
+                enum status_code code = history_open(scene->database, HISTORY_WRITE, &history, NULL);
+                history_close(history);
+                _exit(code == STATUS_OK ? 0 : 1);
+            }
+        }
+        for (int at = 0; at < BEGINNERS; at++) {
+            assert_int_equal(code_of_child(children[at]), 0);
+        }
+    }
+}
+
 /* Reads, waits, and writes: what reads first must hold others off from its beginning, or two of it block each other. */
 static enum status_code read_then_write(struct history *history, void *context, struct status *error)
 {
@@ -441,6 +465,7 @@ int main(void)
         SCENE_TEST(what_may_only_be_read_is_read_and_not_written),
         SCENE_TEST(a_kill_leaves_whole_runs_alone),
         SCENE_TEST(writers_at_the_same_time_lose_nothing),
+        SCENE_TEST(a_file_that_several_begin_is_a_history_to_all),
         SCENE_TEST(a_writer_waits_at_its_beginning),
         SCENE_TEST(a_torn_last_line_costs_its_case_alone),
         SCENE_TEST(fields_that_cannot_be_are_damage),
