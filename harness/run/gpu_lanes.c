@@ -59,6 +59,12 @@ static enum status_code lane_ask(const struct device_claim_request *request, con
     struct json *answer = NULL;
     const char *spec = arena_format(&lanes->arena, "cuda:%d", lanes->count);
     enum status_code code = spec != NULL ? device_claim_ask(request, spec, &answer, error) : memory_error(error);
+    if (code == STATUS_OK && answer == NULL) {
+        code = status_set(error, STATUS_DEVICE,
+                          "--device cuda:all: %s gives no answer, so that nobody knows how many GPUs there are; assay "
+                          "doctor --device %s says why, and CUDA_VISIBLE_DEVICES leaves it out",
+                          spec, spec);
+    }
     const char *name = json_string_or(json_get(answer, "name"), "GPU without a name");
     *more = code == STATUS_OK && strcmp(json_string_or(json_get(answer, "kind"), ""), "cuda") == 0;
     if (*more && *first_name == NULL) {

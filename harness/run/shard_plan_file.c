@@ -1,4 +1,5 @@
 /* Shard plan file: plan.json, written and read. Who reads one trusts nothing of it but what its hash covers. */
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -142,8 +143,13 @@ static enum status_code cases_read(const struct json *document, struct shard_pla
         return status_set(error, STATUS_OUT_OF_MEMORY, "%s: no memory to read it", path);
     }
     enum status_code code = STATUS_OK;
+    int64_t attempt_count = 0;
     for (size_t i = 0; i < count && code == STATUS_OK; i++) {
         code = case_read(json_at(list, i), plan, &ids, path, error);
+        attempt_count += code == STATUS_OK ? plan->cases[i].attempts : 0;
+    }
+    if (code == STATUS_OK && attempt_count > INT_MAX) {
+        code = plan_wrong(path, "the plan has more attempts than a run can make", error);
     }
     for (int i = 0; i < plan->shard_count; i++) {
         plan->loads_ms[i] = json_integer_or(json_at(loads, (size_t)i), 0);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/report/environment.h"
 #include "tests/run/run_scene.h"
@@ -170,6 +171,27 @@ static void a_case_that_lies_on_several_is_refused(void **state)
     assert_non_null(strstr(STATUS_SAID(&scene->error), "lies on several; leave such cases out with --not"));
 }
 
+/* As one that has fallen off the bus, whose child ends without a word. */
+static void identify_but_the_third(void *context, const struct case_job *job, int file)
+{
+    if (strcmp(job->device, "cuda:2") == 0) {
+        _exit(1);
+    }
+    case_runner_measure.identify(context, job, file);
+}
+
+static void a_gpu_that_gives_no_answer_is_not_left_out(void **state)
+{
+    struct scene *scene = *state;
+    struct case_runner runner = case_runner_measure;
+    cases_set(scene, "  - {model: tiny-llama, mode: load}\n");
+    struct run_options options = options_all(scene);
+    runner.identify = identify_but_the_third;
+    options.runner = &runner;
+    assert_int_equal(run_suite(&options, &scene->result, &scene->error), STATUS_DEVICE);
+    assert_non_null(strstr(STATUS_SAID(&scene->error), "--device cuda:all: cuda:2 gives no answer, "));
+}
+
 static void without_a_gpu_every_case_is_skipped(void **state)
 {
     struct scene *scene = *state;
@@ -190,6 +212,7 @@ int main(void)
         TEST(gpus_of_two_kinds_are_refused),
         TEST(constants_of_another_gpu_are_refused),
         TEST(a_case_that_lies_on_several_is_refused),
+        TEST(a_gpu_that_gives_no_answer_is_not_left_out),
         TEST(without_a_gpu_every_case_is_skipped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

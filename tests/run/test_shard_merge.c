@@ -310,6 +310,21 @@ static void what_is_not_of_the_plan_is_refused(void **state)
     }
 }
 
+/* 2,200 times a million. */
+static void a_plan_of_more_attempts_than_can_be_is_refused(void **state)
+{
+    const char *parts = shard_parts_copy("many");
+    struct text rows = {0};
+    (void)state;
+    text_append(&rows, "\"cases\": [");
+    for (int i = 0; i < 2200; i++) {
+        text_format(&rows, "{\"id\": \"case-%d\", \"attempts\": 1000000, \"shard\": 1, \"predicted_ms\": 1},", i);
+    }
+    shard_file_change(shard_path("many/1/plan.json"), "\"cases\": [", text_string(&rows));
+    merge_refused(parts, shard_path("many-merged"), "the plan has more attempts than a run can make");
+    text_release(&rows);
+}
+
 static void folders_without_shards_are_refused(void **state)
 {
     const char *parts = shard_parts_copy("bare");
@@ -404,6 +419,7 @@ int main(void)
         cmocka_unit_test(a_shard_measured_twice_is_refused_unless_the_latest_is_preferred),
         cmocka_unit_test(devices_and_versions_that_differ_are_refused_unless_they_may),
         cmocka_unit_test(what_is_not_of_the_plan_is_refused),
+        cmocka_unit_test(a_plan_of_more_attempts_than_can_be_is_refused),
         cmocka_unit_test(folders_without_shards_are_refused),
         cmocka_unit_test(the_plan_of_any_shard_serves_all),
         cmocka_unit_test(other_records_are_not_replaced),
