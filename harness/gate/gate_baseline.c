@@ -96,7 +96,11 @@ static struct case_figures case_join(const struct joining *joining, const struct
         newest = better ? one : newest;
         all_invalid = all_invalid && (one == NULL || !case_figures_measured(one) || one->invalid);
     }
-    struct case_figures joined = *newest;
+    struct case_figures joined = {0};
+    if (newest == NULL) { /* a case is joined if one of them has it */
+        return joined;
+    }
+    joined = *newest;
     joined.invalid = newest->invalid && all_invalid;
     for (int level = 0; level < LEVEL_COUNT; level++) {
         joined.measured.of[level] = level_median(joining, found, level, false);
@@ -115,7 +119,7 @@ static int text_order(const void *left, const void *right)
 
 static bool property_join(struct joining *joining, int property)
 {
-    const char *values[GATE_BASELINES_MAXIMUM];
+    const char *values[GATE_BASELINES_MAXIMUM] = {NULL};
     struct text text = {0};
     int count = 0;
     for (int i = 0; i < joining->count; i++) {
