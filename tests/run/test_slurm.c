@@ -23,7 +23,7 @@ static const char cases[] =
     "     precision: [float32, float16], repeat: 3}\n"; /* a task takes long enough to be killed in it */
 
 /* $1: assay, $2: the suite, $3: the folder. Kills the processes of task 3 at once when it has a case; they are found by
- * their folder, which no other process has. */
+ * their folder, which no other process has. Slurm may not have noticed yet when another task is taken off its node. */
 static const char night[] =
     "set -u\n"
     "assay=$1 suite=$2 out=$3\n"
@@ -44,7 +44,7 @@ static const char night[] =
     "pids=$(pgrep -f -- \"--shard 3/8 --out $out/shards/3\")\n"
     "kill -STOP $pids; kill -KILL $pids\n"
     "scontrol update nodename=n2 state=drain reason=test || exit 98\n"
-    "task=$(squeue --noheader --array --nodelist=n2 --states=RUNNING --format=%i | head -n 1)\n"
+    "task=$(squeue --noheader --array --nodelist=n2 --states=RUNNING --format=%i | grep -v '_3$' | head -n 1)\n"
     "[ -z \"$task\" ] || scontrol requeue \"$task\" || task='none, it had just ended'\n"
     "echo \"requeued: $task\"\n"
     "until_idle\n"
@@ -109,8 +109,9 @@ static void a_night_with_a_kill_and_a_drained_node_is_that_of_one_machine(void *
 
     /* The first merge: what the killed task did not finish is missing, and named. */
     char *log = whole_file_read(scene_path(scene, "out/first.log"));
-    assert_non_null(strstr(log, "exit code 3: INCOMPLETE: "));
-    assert_non_null(strstr(log, "shard 3 ended early"));
+    if (strstr(log, "exit code 3: INCOMPLETE: ") == NULL || strstr(log, "shard 3 ended early") == NULL) {
+        fail_msg("the first merge says:\n%s\nand the night:\n%s", log, text_string(&result.output));
+    }
     free(log);
     struct record_file first = {0};
     assert_int_equal(record_file_read(scene_path(scene, "out/first.jsonl"), &first, NULL), STATUS_OK);
