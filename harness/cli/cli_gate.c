@@ -3,13 +3,13 @@
 #include <string.h>
 
 #include "harness/base/file_append.h"
-#include "harness/base/file_replace.h"
 #include "harness/cli/command.h"
 #include "harness/cli/gate_baselines.h"
 #include "harness/cli/history_options.h"
 #include "harness/cli/number_option.h"
 #include "harness/cli/output.h"
 #include "harness/cli/output_place.h"
+#include "harness/cli/page_sink.h"
 #include "harness/gate/gate_page.h"
 
 enum { ROWS_MAXIMUM = 1000000 };
@@ -72,25 +72,12 @@ static enum status_code policy_read(const struct arguments *arguments, struct ga
 static enum status_code page_give(const struct gate *gate, const struct gate_style *style, const char *output,
                                   struct status *error)
 {
-    struct text_drain to_stdout = output_drain();
-    struct text text = {.drain = &to_stdout};
-    struct file_replacement *file = NULL;
-    enum status_code code = output != NULL ? file_replacement_open(output, FILE_NAMED, &file, error) : STATUS_OK;
-    if (file != NULL) {
-        text.drain = file_replacement_drain(file);
-    }
+    struct page_sink sink;
+    enum status_code code = page_sink_open(output, &sink, error);
     if (code == STATUS_OK) {
-        code = gate_render(gate, style, &text, error);
+        code = gate_render(gate, style, &sink.text, error);
     }
-    if (code != STATUS_OK) {
-        file_replacement_abandon(file);
-    } else if (file != NULL) {
-        code = file_replacement_finish(file, &text, error);
-    } else {
-        code = output_text(&text, error);
-    }
-    text_release(&text);
-    return code;
+    return page_sink_close(&sink, code, error);
 }
 
 static enum status_code summary_give(const struct gate *gate, const char *path, struct status *error)

@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/base/file_replace.h"
 #include "harness/cli/command.h"
 #include "harness/cli/output.h"
+#include "harness/cli/page_sink.h"
 #include "harness/cli/report_files.h"
 #include "harness/cli/resource_path.h"
 #include "harness/report/report_page.h"
@@ -28,25 +28,12 @@ static enum status_code page_give(const struct report_page *page, enum report_fo
         .colour = output == NULL && terminal_is_lively(stdout),
         .plots = plots,
     };
-    struct text_drain to_stdout = output_drain();
-    struct text text = {.drain = &to_stdout};
-    struct file_replacement *file = NULL;
-    enum status_code code = output != NULL ? file_replacement_open(output, FILE_NAMED, &file, error) : STATUS_OK;
-    if (file != NULL) {
-        text.drain = file_replacement_drain(file);
-    }
+    struct page_sink sink;
+    enum status_code code = page_sink_open(output, &sink, error);
     if (code == STATUS_OK) {
-        code = report_page_render(page, format, &style, &text, error);
+        code = report_page_render(page, format, &style, &sink.text, error);
     }
-    if (code != STATUS_OK) {
-        file_replacement_abandon(file);
-    } else if (file != NULL) {
-        code = file_replacement_finish(file, &text, error);
-    } else {
-        code = output_text(&text, error);
-    }
-    text_release(&text);
-    return code;
+    return page_sink_close(&sink, code, error);
 }
 
 /* The folder that the plots are kept in; *folder is NULL if they are only in the page, or not drawn. */

@@ -181,7 +181,7 @@ enum status_code history_show_action(const struct arguments *arguments, enum exi
     enum report_format format = REPORT_TABLE;
     struct history_filter filter;
     struct history *history = NULL;
-    struct history_sink sink = {0};
+    struct page_sink sink = {0};
     (void)exit_code;
     enum status_code code = history_filter_read(arguments, &filter, error);
     if (code == STATUS_OK) {
@@ -199,7 +199,7 @@ enum status_code history_show_action(const struct arguments *arguments, enum exi
     if (code == STATUS_OK) {
         code = (arguments->operand_count > 1 ? run_show : list_show)(history, arguments, &filter, format, &sink.text,
                                                                      error);
-        code = history_sink_close(&sink, code, error);
+        code = page_sink_close(&sink, code, error);
     }
     history_close(history);
     return code;
@@ -271,7 +271,7 @@ static enum status_code trend_give(const struct arguments *arguments, const stru
     struct arena arena = {0};
     struct plot_set set = {.link = report_plot_link(&arena, arguments_value(arguments, "output"), folder)};
     struct text notes = {0};
-    struct history_sink sink = {0};
+    struct page_sink sink = {0};
     enum status_code code = STATUS_OK;
     if (folder != NULL || format == REPORT_HTML) {
         code = plots_draw(trend, folder, &set, &notes, error);
@@ -282,7 +282,7 @@ static enum status_code trend_give(const struct arguments *arguments, const stru
     if (code == STATUS_OK) {
         const struct report_style style = history_style(arguments, &set);
         code = trend_render(trend, format, &style, &sink.text, error);
-        code = history_sink_close(&sink, code, error);
+        code = page_sink_close(&sink, code, error);
     }
     if (code == STATUS_OK && folder != NULL) {
         code = plot_set_save(&set, folder, &notes, error);
@@ -460,7 +460,7 @@ enum status_code history_export_action(const struct arguments *arguments, enum e
     struct history *history = NULL;
     struct arena arena = {0};
     struct history_runs runs = {0};
-    struct history_sink sink = {0};
+    struct page_sink sink = {0};
     enum export_format format;
     (void)exit_code;
     enum status_code code = export_format_read(arguments, &format, error);
@@ -479,7 +479,7 @@ enum status_code history_export_action(const struct arguments *arguments, enum e
     }
     if (code == STATUS_OK) {
         code = runs_export(history, &runs, arguments_value(arguments, "case"), format, &sink.text, error);
-        code = history_sink_close(&sink, code, error);
+        code = page_sink_close(&sink, code, error);
     }
     arena_release(&arena);
     history_close(history);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/file_replace.h"
 #include "harness/cli/output.h"
 #include "harness/cli/output_place.h"
 
@@ -48,29 +47,11 @@ enum status_code history_filter_read(const struct arguments *arguments, struct h
     return code == STATUS_OK ? date_read(arguments, "before", &filter->before, error) : code;
 }
 
-enum status_code history_sink_open(const struct arguments *arguments, struct history_sink *sink, struct status *error)
+enum status_code history_sink_open(const struct arguments *arguments, struct page_sink *sink, struct status *error)
 {
     const char *path = arguments_value(arguments, "output");
-    *sink = (struct history_sink){.to_stdout = output_drain()};
     enum status_code code = output_place_check(path, history_database(arguments), error);
-    if (code == STATUS_OK && path != NULL) {
-        code = file_replacement_open(path, FILE_NAMED, &sink->file, error);
-    }
-    sink->text.drain = sink->file != NULL ? file_replacement_drain(sink->file) : &sink->to_stdout;
-    return code;
-}
-
-enum status_code history_sink_close(struct history_sink *sink, enum status_code code, struct status *error)
-{
-    if (code != STATUS_OK) {
-        file_replacement_abandon(sink->file);
-    } else if (sink->file != NULL) {
-        code = file_replacement_finish(sink->file, &sink->text, error);
-    } else {
-        code = output_text(&sink->text, error);
-    }
-    text_release(&sink->text);
-    return code;
+    return code == STATUS_OK ? page_sink_open(path, sink, error) : code;
 }
 
 struct report_style history_style(const struct arguments *arguments, const struct plot_set *plots)

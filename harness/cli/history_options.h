@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "harness/cli/command.h"
+#include "harness/cli/page_sink.h"
 #include "harness/history/history.h"
 #include "harness/report/report.h"
 
@@ -17,18 +18,8 @@ const char *history_database(const struct arguments *arguments);
 enum status_code history_filter_read(const struct arguments *arguments, struct history_filter *filter,
                                      struct status *error);
 
-/* Where a result goes: --output FILE, replaced as a whole, or standard output. Opened before the first line is made, so
- * that long results pass through. */
-struct history_sink {
-    struct text text;
-    struct text_drain to_stdout;
-    struct file_replacement *file;
-};
-
-enum status_code history_sink_open(const struct arguments *arguments, struct history_sink *sink, struct status *error);
-
-/* Ends it if code is STATUS_OK, and drops it otherwise. Returns the first error. */
-enum status_code history_sink_close(struct history_sink *sink, enum status_code code, struct status *error);
+/* Where a result goes: --output FILE, which must not be the history, or standard output. Closed by page_sink_close. */
+enum status_code history_sink_open(const struct arguments *arguments, struct page_sink *sink, struct status *error);
 
 /* How a page looks there. */
 struct report_style history_style(const struct arguments *arguments, const struct plot_set *plots);
