@@ -22,16 +22,23 @@ static enum status_code no_memory(struct status *error)
 
 /* ---- models ---- */
 
+enum status_code point_model_find(const struct point_places *places, const char *name, struct arena *arena,
+                                  struct model *model)
+{
+    const struct model_places where = {.catalogue_dir = places->catalogue_dir};
+    enum status_code code = model_find(&where, name, model, NULL);
+    if (code != STATUS_OK && places->resource != NULL) {
+        const char *path = places->resource(arena, name);
+        code = path != NULL ? model_find(&where, path, model, NULL) : code;
+    }
+    return code;
+}
+
 static void model_look_up(struct law_points *points, const struct point_places *places, const char *name,
                           struct law_model *found)
 {
     struct model model = {0};
-    const struct model_places where = {.catalogue_dir = places->catalogue_dir};
-    enum status_code code = model_find(&where, name, &model, NULL);
-    if (code != STATUS_OK && places->resource != NULL) {
-        const char *path = places->resource(&points->arena, name);
-        code = path != NULL ? model_find(&where, path, &model, NULL) : code;
-    }
+    enum status_code code = point_model_find(places, name, &points->arena, &model);
     found->is_known = true;
     found->reason = POINT_NOT_FOUND;
     if (code == STATUS_OK) {

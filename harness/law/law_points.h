@@ -49,12 +49,19 @@ struct law_points {
     size_t model_room;
 };
 
+struct model; /* models/find/model.h */
+
 /* Where models are looked for that records name. */
 struct point_places {
     const char *catalogue_dir; /* models/catalogue */
     /* The file or folder that a path stands for which the current folder does not have; NULL: none. May be NULL. */
     const char *(*resource)(struct arena *arena, const char *path);
 };
+
+/* The model that a record names; arena keeps a path while it is read. An error of model_find, without its text. The
+ * caller releases *model. */
+enum status_code point_model_find(const struct point_places *places, const char *name, struct arena *arena,
+                                  struct model *model);
 
 /* Adds the cases of a file of records, or of a folder of them, or of a table of points (which its first line says).
  * filter: a shell pattern of ids or tags; NULL: all; a table has no tags, its id is the model. STATUS_INVALID with

@@ -73,14 +73,8 @@ static int64_t parameters_look_up(struct collection *collection, const char *nam
     struct model model = {0};
     struct skeleton skeleton = {0};
     const struct workload workload = workload_default(MODE_TRAIN);
-    const struct model_places where = {.catalogue_dir = collection->places->catalogue_dir};
     int64_t count = -1;
-    enum status_code code = model_find(&where, name, &model, NULL);
-    if (code != STATUS_OK && collection->places->resource != NULL) {
-        const char *path = collection->places->resource(&collection->law->arena, name);
-        code = path != NULL ? model_find(&where, path, &model, NULL) : code;
-    }
-    if (code == STATUS_OK) {
+    if (point_model_find(collection->places, name, &collection->law->arena, &model) == STATUS_OK) {
         if (model_skeleton(&model, &workload, &skeleton, NULL) == STATUS_OK) {
             count = skeleton.parameter_count;
             skeleton_release(&skeleton);
