@@ -111,12 +111,15 @@ static void word_append(struct text *script, const char *word)
     shell_word_append(script, word);
 }
 
-enum status_code slurm_array_script(const struct slurm_job *job, struct text *script, struct status *error)
+static enum status_code job_check(const struct slurm_job *job, struct status *error)
 {
     enum status_code code = shell_words_check(job, error);
-    if (code == STATUS_OK) {
-        code = sbatch_words_check(job, error);
-    }
+    return code == STATUS_OK ? sbatch_words_check(job, error) : code;
+}
+
+enum status_code slurm_array_script(const struct slurm_job *job, struct text *script, struct status *error)
+{
+    enum status_code code = job_check(job, error);
     if (code != STATUS_OK) {
         return code;
     }
@@ -143,10 +146,7 @@ enum status_code slurm_array_script(const struct slurm_job *job, struct text *sc
 
 enum status_code slurm_merge_script(const struct slurm_job *job, struct text *script, struct status *error)
 {
-    enum status_code code = shell_words_check(job, error);
-    if (code == STATUS_OK) {
-        code = sbatch_words_check(job, error);
-    }
+    enum status_code code = job_check(job, error);
     if (code != STATUS_OK) {
         return code;
     }
