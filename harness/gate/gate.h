@@ -94,7 +94,8 @@ struct gate_case {
 /* What became of an entry of known_failures. */
 struct gate_known_count {
     int match_count;   /* cases that it matches */
-    int failing_count; /* that would fail, or could not be judged, without it */
+    int failing_count; /* that would fail, or could not be judged, without any entry */
+    int taken_count;   /* of these that are known by this entry, or count because it has expired; not by another one */
     bool is_expired;
 };
 

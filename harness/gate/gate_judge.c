@@ -142,16 +142,21 @@ static bool is_failure(enum gate_verdict verdict)
     return verdict == GATE_BREACH || verdict == GATE_MISSING || verdict == GATE_INSUFFICIENT;
 }
 
-/* The first entry that matches a failing level (LEVEL_COUNT: the case as a whole); -1: none. */
+/* The entry by which a failing level (LEVEL_COUNT: the case as a whole) is known: the first that matches and holds,
+ * else the first that matches and has expired; -1: none. */
 static int known_find(const struct judging *judging, int level)
 {
     const struct gate_policy *policy = judging->gate->policy;
     const struct case_figures *one = judging->one->now != NULL ? judging->one->now : judging->one->base;
-    int found = -1;
-    for (int i = 0; i < policy->known_count && found < 0; i++) {
-        found = gate_known_matches(&policy->knowns[i], one, level) ? i : -1;
+    int expired = -1;
+    for (int i = 0; i < policy->known_count; i++) {
+        const bool matches = gate_known_matches(&policy->knowns[i], one, level);
+        if (matches && !judging->gate->knowns[i].is_expired) {
+            return i;
+        }
+        expired = matches && expired < 0 ? i : expired;
     }
-    return found;
+    return expired;
 }
 
 /* KNOWN in place of a failure that is known and has not expired. */
@@ -172,15 +177,21 @@ static void knowns_count(struct judging *judging, const enum gate_verdict *befor
 {
     const struct gate_policy *policy = judging->gate->policy;
     const struct case_figures *one = judging->one->now != NULL ? judging->one->now : judging->one->base;
+    int chosen[LEVEL_COUNT + 1];
+    for (int level = 0; level <= LEVEL_COUNT; level++) {
+        chosen[level] = is_failure(before[level]) ? known_find(judging, level) : -1;
+    }
     for (int i = 0; i < policy->known_count; i++) {
-        bool matches = false, fails = false;
+        bool matches = false, fails = false, is_taken = false;
         for (int level = 0; level <= LEVEL_COUNT; level++) {
             const bool here = gate_known_matches(&policy->knowns[i], one, level);
             matches = matches || here;
             fails = fails || (here && is_failure(before[level]));
+            is_taken = is_taken || chosen[level] == i;
         }
         judging->gate->knowns[i].match_count += matches ? 1 : 0;
         judging->gate->knowns[i].failing_count += fails ? 1 : 0;
+        judging->gate->knowns[i].taken_count += is_taken ? 1 : 0;
     }
 }
 
@@ -201,14 +212,20 @@ static bool tier_decides(enum gate_tier tier, enum gate_verdict verdict)
     return verdict == GATE_BREACH ? tier != GATE_TIER_ADVISORY : is_failure(verdict) && tier == GATE_TIER_CRITICAL;
 }
 
+/* Whether attempts at the case were selected and not made: whatever a policy says, the run then came to no end. */
+static bool is_short(const struct judging *judging)
+{
+    const struct case_figures *now = judging->one->now;
+    return now != NULL && now->made_count < now->wanted_count;
+}
+
 /* A case that both skipped, or that another suite does not have, is told and decides nothing. */
 static bool whole_decides(const struct judging *judging, enum gate_verdict verdict)
 {
     const struct gate_case *one = judging->one;
     const bool is_idle_skip = one->now != NULL && one->now->standing == STANDING_SKIP && !is_measured(one->base);
     const bool is_other_suite = one->now == NULL && is_refusal_allowed(judging->gate, GATE_REFUSAL_SUITE);
-    const bool is_short = one->now != NULL && one->now->made_count < one->now->wanted_count;
-    return is_short || (!is_idle_skip && !is_other_suite && tier_decides(tier_of_whole(judging), verdict));
+    return is_short(judging) || (!is_idle_skip && !is_other_suite && tier_decides(tier_of_whole(judging), verdict));
 }
 
 /* How grave a verdict is, with those that decide above those that do not. */
@@ -271,6 +288,10 @@ bool gate_case_judge(struct gate *gate, struct gate_case *one)
         }
     }
     before[LEVEL_COUNT] = whole_judge(&judging);
+    /* A failure that only advises must not be what a short case decides: that is that nobody knows. */
+    if (is_short(&judging) && !tier_decides(tier_of_whole(&judging), before[LEVEL_COUNT])) {
+        before[LEVEL_COUNT] = GATE_INSUFFICIENT;
+    }
     one->whole = known_apply(&judging, before[LEVEL_COUNT], LEVEL_COUNT);
     knowns_count(&judging, before);
     gravest_choose(&judging);

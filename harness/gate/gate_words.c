@@ -308,6 +308,8 @@ static void known_note(const struct gate *gate, int at, gate_note_visitor *visit
     } else if (count->failing_count == 0) {
         text_format(&words, " does not fail any more in %d case%s; remove it", count->match_count,
                     count->match_count == 1 ? "" : "s");
+    } else if (count->is_expired && count->taken_count == 0) {
+        text_format(&words, " expired after %s, and another entry knows the same; remove it", known->expires);
     } else if (count->is_expired) {
         text_format(&words, " expired after %s and counts; mend it, or give it another date", known->expires);
     } else {

@@ -149,6 +149,17 @@ static void a_case_with_too_few_attempts_is_insufficient(void **state)
     struct gate gate = gate_of(&sides->now, &sides->base, &advisory, 0);
     assert_int_equal(gate_case_of(&gate, "case-0")->verdict, GATE_INSUFFICIENT);
     outcome_check(&gate, GATE_INCONCLUSIVE, "first case-0: the last run made 1 of 3 attempts");
+    /* a verdict that failed among those that were made only advises there; elsewhere it is NO-GO as ever */
+    sides->now.cases[0].standing = STANDING_FAIL;
+    gate = gate_of(&sides->now, &sides->base, &advisory, 0);
+    assert_int_equal(gate_case_of(&gate, "case-0")->verdict, GATE_INSUFFICIENT);
+    outcome_check(&gate, GATE_INCONCLUSIVE,
+                  "first case-0: a verdict of the run failed: the last run made 1 of 3 attempts");
+    gate = gate_of(&sides->now, &sides->base, NULL, 0);
+    outcome_check(&gate, GATE_NO_GO, "first case-0: a verdict of the run failed");
+    sides->now.cases[0].wanted_count = 1;
+    gate = gate_of(&sides->now, &sides->base, &advisory, 0);
+    outcome_check(&gate, GATE_GO, "1 beyond its bound, which only advises");
     gate_policy_release(&advisory);
 }
 
