@@ -382,9 +382,10 @@ static enum status_code root_read(struct reading_policy *reading, struct status 
 
 enum status_code gate_policy_read(const char *path, struct gate_policy *policy, struct status *error)
 {
+    static const struct yaml_subject subject = {"policy", "join rules and patterns with *"};
     struct reading_policy reading = {.policy = policy};
     *policy = (struct gate_policy){0};
-    enum status_code code = yaml_tree_read_file(path, &reading.tree, error);
+    enum status_code code = yaml_tree_read_file(path, &subject, &reading.tree, error);
     if (code == STATUS_OK) {
         policy->path = arena_copy(&policy->arena, path);
         code = policy->path != NULL ? root_read(&reading, error) : no_memory(&reading, error);

@@ -17,6 +17,8 @@
 #define FIELD_KEYS                   "model" CASE_FIELD_TABLE(FIELD_KEY)
 #define SETTING_KEYS                 "tags", "tolerances", "timeout_seconds", "repeat", "device", "for", "memory"
 
+static const struct yaml_subject suite_subject = {"suite", "split the suite"};
+
 static const char *const TOP_KEYS[] = {"version", "name",     "description", "defaults",   "cases", "include",
                                        "exclude", "external", "compare",     SETTING_KEYS, NULL};
 static const char *const DEFAULTS_KEYS[] = {FIELD_KEYS, SETTING_KEYS, NULL};
@@ -293,7 +295,7 @@ static enum status_code suite_from_tree(const struct yaml_tree *tree, const char
 enum status_code suite_read(const char *path, const char *catalogue_dir, struct suite *suite, struct status *error)
 {
     struct yaml_tree tree;
-    enum status_code code = yaml_tree_read_file(path, &tree, error);
+    enum status_code code = yaml_tree_read_file(path, &suite_subject, &tree, error);
     if (code != STATUS_OK) {
         return code;
     }
@@ -306,7 +308,7 @@ enum status_code suite_read_text(const char *name, const char *text, size_t leng
                                  struct suite *suite, struct status *error)
 {
     struct yaml_tree tree;
-    enum status_code code = yaml_tree_read_text(name, text, length, &tree, error);
+    enum status_code code = yaml_tree_read_text(name, &suite_subject, text, length, &tree, error);
     if (code != STATUS_OK) {
         return code;
     }

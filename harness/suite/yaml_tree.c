@@ -1,4 +1,5 @@
-/* YAML tree: from libyaml's events to nodes. Not a schema: which keys may stand where is known in suite*.c. */
+/* YAML tree: from libyaml's events to nodes. Not a schema: which keys may stand where is known in suite*.c and in
+ * the readers of other files. */
 #include "harness/suite/yaml_tree.h"
 
 #include <errno.h>
@@ -26,6 +27,7 @@ struct builder {
     yaml_parser_t parser;
     const char *text; /* what is read */
     size_t length;
+    const struct yaml_subject *subject;
     struct yaml_tree *tree;
     struct anchor *anchors[ANCHOR_BUCKETS];
     size_t weight; /* of everything so far */
@@ -72,14 +74,16 @@ static enum status_code builder_fail_parser(struct builder *builder)
     const char *problem = parser->problem != NULL ? parser->problem : "it cannot be read";
     bool is_reader = parser->error == YAML_READER_ERROR;
     yaml_mark_t mark = is_reader ? offset_mark(builder->text, parser->problem_offset) : parser->problem_mark;
+    const char *noun = builder->subject->noun;
     char what[512];
     const struct file_kind *kind = file_kind_of(builder->text, builder->length);
     if (kind != NULL) {
-        snprintf(what, sizeof what, "this is no YAML: it is %s; %s", kind->words,
-                 kind->remedy != NULL ? kind->remedy : "name a suite file");
+        snprintf(what, sizeof what, "this is no YAML: it is %s; %s%s%s", kind->words,
+                 kind->remedy != NULL ? kind->remedy : "name a ", kind->remedy != NULL ? "" : noun,
+                 kind->remedy != NULL ? "" : " file");
         mark = (yaml_mark_t){0};
     } else if (is_reader) {
-        snprintf(what, sizeof what, "%s; a suite is UTF-8 text", problem);
+        snprintf(what, sizeof what, "%s; a %s is UTF-8 text", problem, noun);
     } else if (parser->context != NULL) {
         snprintf(what, sizeof what,
                  "not valid YAML: %s %s that begins at line %zu; write 'key: value' lines indented with spaces",
@@ -98,8 +102,10 @@ static enum status_code event_next(struct builder *builder, yaml_event_t *event)
 static enum status_code weight_add(struct builder *builder, yaml_mark_t mark, size_t weight)
 {
     if (weight > YAML_TREE_NODES_MAXIMUM - builder->weight) {
-        return builder_fail(builder, mark,
-                            "more than 100000 values, aliases expanded; split the suite or use fewer aliases");
+        char what[160];
+        snprintf(what, sizeof what, "more than 100000 values, aliases expanded; %s or use fewer aliases",
+                 builder->subject->smaller);
+        return builder_fail(builder, mark, what);
     }
     builder->weight += weight;
     return STATUS_OK;
@@ -245,7 +251,9 @@ static enum status_code build_container(struct builder *builder, const yaml_even
                                         struct node *node)
 {
     if (depth >= YAML_TREE_DEPTH_MAXIMUM) {
-        return builder_fail(builder, event->start_mark, "nested deeper than 16 levels; a suite needs five");
+        char what[160];
+        snprintf(what, sizeof what, "nested deeper than 16 levels; a %s needs five", builder->subject->noun);
+        return builder_fail(builder, event->start_mark, what);
     }
     node->kind = event->type == YAML_MAPPING_START_EVENT ? NODE_MAP : NODE_LIST;
     struct node_list list = {0};
@@ -328,7 +336,10 @@ static enum status_code build_end(struct builder *builder)
             return STATUS_OK;
         }
         if (type == YAML_DOCUMENT_START_EVENT) {
-            return builder_fail(builder, mark, "a second document begins; a suite is one document in one file");
+            char what[160];
+            snprintf(what, sizeof what, "a second document begins; a %s is one document in one file",
+                     builder->subject->noun);
+            return builder_fail(builder, mark, what);
         }
     }
 }
@@ -350,7 +361,7 @@ static enum status_code build_root(struct builder *builder)
     struct node *root = NULL;
     if (event.type == YAML_STREAM_END_EVENT) {
         code = status_set_at(builder->error, STATUS_INVALID, (struct file_place){builder->tree->path, 1, 1},
-                             "the file is empty; a suite begins with 'version: 1'");
+                             "the file is empty; a %s begins with 'version: 1'", builder->subject->noun);
     } else {
         code = build_node(builder, &event, 0, &root);
     }
@@ -362,8 +373,8 @@ static enum status_code build_root(struct builder *builder)
     return code;
 }
 
-enum status_code yaml_tree_read_text(const char *name, const char *text, size_t length, struct yaml_tree *tree,
-                                     struct status *error)
+enum status_code yaml_tree_read_text(const char *name, const struct yaml_subject *subject, const char *text,
+                                     size_t length, struct yaml_tree *tree, struct status *error)
 {
     struct yaml_tree made = {0};
     made.path = arena_copy(&made.arena, name);
@@ -372,10 +383,10 @@ enum status_code yaml_tree_read_text(const char *name, const char *text, size_t 
     }
     if (length > YAML_TREE_FILE_BYTES_MAXIMUM) {
         arena_release(&made.arena);
-        return status_set_at(error, STATUS_INVALID, (struct file_place){name, 1, 1},
-                             "larger than 1 MiB; split the suite");
+        return status_set_at(error, STATUS_INVALID, (struct file_place){name, 1, 1}, "larger than 1 MiB; %s",
+                             subject->smaller);
     }
-    struct builder builder = {.text = text, .length = length, .tree = &made, .error = error};
+    struct builder builder = {.text = text, .length = length, .subject = subject, .tree = &made, .error = error};
     enum status_code code = STATUS_OK;
     if (!yaml_parser_initialize(&builder.parser)) {
         code = builder_no_memory(&builder);
@@ -393,17 +404,18 @@ enum status_code yaml_tree_read_text(const char *name, const char *text, size_t 
 }
 
 /* At most one byte more than is allowed, so that a file that is too large is seen to be. */
-static enum status_code file_load(const char *path, char *content, size_t *length, struct status *error)
+static enum status_code file_load(const char *path, const char *noun, char *content, size_t *length,
+                                  struct status *error)
 {
     struct stat state;
     int descriptor = regular_file_open(path, &state);
     if (descriptor < 0 && errno == 0) {
-        return status_set(error, STATUS_INVALID, "%s: is not a regular file; name a suite file", path);
+        return status_set(error, STATUS_INVALID, "%s: is not a regular file; name a %s file", path, noun);
     }
     FILE *file = descriptor >= 0 ? fdopen(descriptor, "rb") : NULL;
     if (file == NULL) {
         enum status_code code =
-            status_set(error, STATUS_INVALID, "%s: cannot be opened: %s; name a suite file", path, strerror(errno));
+            status_set(error, STATUS_INVALID, "%s: cannot be opened: %s; name a %s file", path, strerror(errno), noun);
         if (descriptor >= 0) {
             close(descriptor);
         }
@@ -416,16 +428,17 @@ static enum status_code file_load(const char *path, char *content, size_t *lengt
     return code;
 }
 
-enum status_code yaml_tree_read_file(const char *path, struct yaml_tree *tree, struct status *error)
+enum status_code yaml_tree_read_file(const char *path, const struct yaml_subject *subject, struct yaml_tree *tree,
+                                     struct status *error)
 {
     size_t length = 0;
     char *content = malloc((size_t)YAML_TREE_FILE_BYTES_MAXIMUM + 1);
     if (content == NULL) {
         return status_set_at(error, STATUS_OUT_OF_MEMORY, (struct file_place){.path = path}, "no memory to read it");
     }
-    enum status_code code = file_load(path, content, &length, error);
+    enum status_code code = file_load(path, subject->noun, content, &length, error);
     if (code == STATUS_OK) {
-        code = yaml_tree_read_text(path, content, length, tree, error);
+        code = yaml_tree_read_text(path, subject, content, length, tree, error);
     }
     free(content);
     return code;

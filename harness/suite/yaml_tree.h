@@ -32,6 +32,12 @@ struct node {
     size_t weight;          /* itself and everything below, an alias counted each time it is used */
 };
 
+/* What the file is to be, for messages. Constants. */
+struct yaml_subject {
+    const char *noun;    /* "suite": "a suite is UTF-8 text" */
+    const char *smaller; /* what to do with one that is too large: "split the suite" */
+};
+
 struct yaml_tree {
     struct arena arena; /* owns everything below */
     const char *path;   /* as given, for messages */
@@ -39,12 +45,13 @@ struct yaml_tree {
 };
 
 /* STATUS_INVALID with its place, what is wrong and what would be right, also if the file cannot be read. */
-enum status_code yaml_tree_read_file(const char *path, struct yaml_tree *tree, struct status *error);
+enum status_code yaml_tree_read_file(const char *path, const struct yaml_subject *subject, struct yaml_tree *tree,
+                                     struct status *error);
 
 /* The same from memory; name stands for the file in messages. "": what is wrong has no place, because nobody has seen
  * the text. */
-enum status_code yaml_tree_read_text(const char *name, const char *text, size_t length, struct yaml_tree *tree,
-                                     struct status *error);
+enum status_code yaml_tree_read_text(const char *name, const struct yaml_subject *subject, const char *text,
+                                     size_t length, struct yaml_tree *tree, struct status *error);
 
 void yaml_tree_release(struct yaml_tree *tree);
 

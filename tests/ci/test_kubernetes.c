@@ -30,13 +30,14 @@ struct scene {
 /* The documents of the file, each by itself: our reader takes one. */
 static void documents_read(struct scene *scene)
 {
+    static const struct yaml_subject subject = {"job", "split the job"};
     char *content = whole_file_read(JOB_FILE), *at = content;
     for (int i = 0; i < DOCUMENT_COUNT; i++) {
         struct status error = {0};
         char *end = strstr(at, "\n---\n");
         assert_int_equal(end == NULL, i == DOCUMENT_COUNT - 1);
         size_t length = end != NULL ? (size_t)(end - at) + 1 : strlen(at);
-        if (yaml_tree_read_text(JOB_FILE, at, length, &scene->documents[i], &error) != STATUS_OK) {
+        if (yaml_tree_read_text(JOB_FILE, &subject, at, length, &scene->documents[i], &error) != STATUS_OK) {
             fail_msg("%d:%d: %s", error.line, error.column, error.text);
         }
         at = end != NULL ? end + strlen("\n---\n") : at;

@@ -201,6 +201,28 @@ static void what_has_expired_is_told_before_what_is_known(void **state)
     outcome_check(policy, GATE_NO_GO, "known, but no longer: old (expired after 2020-01-01)");
 }
 
+/* An old entry in front takes nothing from one that holds, whatever their order is. */
+static void of_entries_that_overlap_one_that_holds_is_enough(void **state)
+{
+    static const char old_first[] = "version: 1\nknown_failures:\n"
+                                    "  - {cases: case-1, levels: reserved, reason: old, expires: 2020-01-01}\n"
+                                    "  - {cases: case-*, reason: young, expires: 2030-01-01}\n";
+    static const char young_first[] = "version: 1\nknown_failures:\n"
+                                      "  - {cases: case-1, reason: young, expires: 2030-01-01}\n"
+                                      "  - {cases: case-*, reason: old, expires: 2020-01-01}\n";
+    (void)state;
+    sides_begin();
+    now.cases[1].measured.of[LEVEL_RESERVED] += 1;
+    outcome_check(old_first, GATE_GO, "1 known to fail");
+    notes_check(old_first, "known failure of line 3 (old) expired after 2020-01-01, and another entry knows the same; "
+                           "remove it\n");
+    outcome_check(young_first, GATE_GO, "1 known to fail");
+    now.cases[2].measured.of[LEVEL_REQUESTED] += 1; /* that the expired one alone matches */
+    outcome_check(young_first, GATE_NO_GO, "first case-2: requested peak");
+    notes_check(young_first, "known failure of line 4 (old) expired after 2020-01-01 and counts; mend it, or give it "
+                             "another date\n");
+}
+
 static void a_known_failure_that_passes_or_matches_nothing_is_told(void **state)
 {
     (void)state;
@@ -239,6 +261,11 @@ static void what_is_wrong_with_a_policy_is_said_with_its_place(void **state)
         const char *text, *error;
     } rows[] = {
         {"version: 1\nrulse: []\n", "policy.yaml:2:1: unknown key 'rulse' in a policy; did you mean 'rules'?"},
+        {"", "policy.yaml:1:1: the file is empty; a policy begins with 'version: 1'"},
+        {"version: 1\n---\na: 1\n", "policy.yaml:2:1: a second document begins; a policy is one document in one file"},
+        {"version: 1\nrules: [[[[[[[[[[[[[[[[a]]]]]]]]]]]]]]]]\n", "nested deeper than 16 levels; a policy needs five"},
+        {"version: 1\n\xff\n", "policy.yaml:2:1: invalid leading UTF-8 octet; a policy is UTF-8 text"},
+        {"<html>\n<p>a: b: c</p>\n", "policy.yaml:1:1: this is no YAML: it is an HTML page; name a policy file"},
         {"rules: []\n", "policy.yaml:1:1: the policy has no version; write version: 1"},
         {"version: 2\nrules: []\n", "policy.yaml:1:10: version: 2 is out of range; write 1"},
         {"version: 1\n", "policy.yaml:1:1: the policy has neither 'rules' nor 'known_failures'"},
@@ -325,13 +352,14 @@ static void a_leap_day_is_a_day(void **state)
 /* Files that are made to cost more than they are long. */
 static void hostile_files_are_refused_with_a_place(void **state)
 {
-    struct text anchors = {0}, rules = {0}, globs = {0}, zero = {0};
+    struct text anchors = {0}, rules = {0}, globs = {0}, zero = {0}, large = {0};
     (void)state;
     text_append(&anchors, "version: 1\na0: &a0 [x, x]\n");
     for (int i = 1; anchors.length < 1000 * 1000; i++) {
         text_format(&anchors, "a%d: &a%d [*a%d, *a%d]\n", i, i, i - 1, i - 1);
     }
-    assert_non_null(strstr(policy_error(text_string(&anchors), anchors.length), "policy.yaml:"));
+    assert_non_null(strstr(policy_error(text_string(&anchors), anchors.length),
+                           "more than 100000 values, aliases expanded; join rules and patterns with * or use"));
     text_append(&rules, HEAD);
     for (int i = 0; i <= GATE_RULES_MAXIMUM; i++) {
         text_format(&rules, "  - {cases: case-%d}\n", i);
@@ -343,14 +371,21 @@ static void hostile_files_are_refused_with_a_place(void **state)
     }
     text_append(&globs, "]\n");
     assert_non_null(strstr(policy_error(text_string(&globs), globs.length), "has more than 1024 patterns"));
+    text_format(&large, "version: 1\n#%*s\n", 1024 * 1024, "x");
+    assert_non_null(strstr(policy_error(text_string(&large), large.length), "larger than 1 MiB; join rules and"));
+    struct gate_policy absent;
+    struct status error = {0};
+    assert_int_equal(gate_policy_read("absent.yaml", &absent, &error), STATUS_INVALID);
+    assert_string_equal(error.text, "absent.yaml: cannot be opened: No such file or directory; name a policy file");
+    gate_policy_release(&absent);
     text_append_bytes(&zero, HEAD "  - {cases: a\0b}\n", strlen(HEAD) + 17);
     assert_non_null(strstr(policy_error(text_string(&zero), zero.length), "policy.yaml:"));
-    assert_non_null(policy_error("", 0));
     assert_non_null(strstr(policy_error("version: 1\nrules: !!python/object [x]\n", 38), "policy.yaml:2:"));
     text_release(&anchors);
     text_release(&rules);
     text_release(&globs);
     text_release(&zero);
+    text_release(&large);
 }
 
 static void the_policy_that_is_shipped_is_one(void **state)
@@ -387,6 +422,7 @@ int main(void)
         cmocka_unit_test(a_tier_says_what_decides),
         cmocka_unit_test(a_known_failure_counts_again_when_it_has_expired),
         cmocka_unit_test(what_has_expired_is_told_before_what_is_known),
+        cmocka_unit_test(of_entries_that_overlap_one_that_holds_is_enough),
         cmocka_unit_test(a_known_failure_that_passes_or_matches_nothing_is_told),
         cmocka_unit_test(a_known_failure_is_of_its_levels_alone),
         cmocka_unit_test(what_is_wrong_with_a_policy_is_said_with_its_place),

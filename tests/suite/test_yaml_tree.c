@@ -13,9 +13,11 @@
 #include "harness/suite/yaml_value.h"
 #include "tests/support/status_said.h"
 
+static const struct yaml_subject subject = {"suite", "split the suite"};
+
 static enum status_code read_string(const char *text, struct yaml_tree *tree, struct status *error)
 {
-    return yaml_tree_read_text("s.yaml", text, strlen(text), tree, error);
+    return yaml_tree_read_text("s.yaml", &subject, text, strlen(text), tree, error);
 }
 
 static void nodes_know_their_text_kind_and_place(void **state)
@@ -92,15 +94,15 @@ static void bad_bytes_are_an_error_of_the_encoding(void **state)
     (void)state;
     struct yaml_tree tree;
     struct status error;
-    assert_int_equal(yaml_tree_read_text("s.yaml", "b: 1\na: \xff\xfe\n", 11, &tree, &error), STATUS_INVALID);
+    assert_int_equal(yaml_tree_read_text("s.yaml", &subject, "b: 1\na: \xff\xfe\n", 11, &tree, &error), STATUS_INVALID);
     assert_string_equal(STATUS_SAID(&error), "s.yaml:2:4: invalid leading UTF-8 octet; a suite is UTF-8 text");
-    assert_int_equal(yaml_tree_read_text("s.yaml", "a: \0b\n", 6, &tree, &error), STATUS_INVALID);
+    assert_int_equal(yaml_tree_read_text("s.yaml", &subject, "a: \0b\n", 6, &tree, &error), STATUS_INVALID);
     assert_string_equal(STATUS_SAID(&error), "s.yaml:1:4: control characters are not allowed; a suite is UTF-8 text");
-    assert_int_equal(yaml_tree_read_text("s.yaml", "\x1f\x8b\x08\0", 4, &tree, &error), STATUS_INVALID);
+    assert_int_equal(yaml_tree_read_text("s.yaml", &subject, "\x1f\x8b\x08\0", 4, &tree, &error), STATUS_INVALID);
     assert_string_equal(STATUS_SAID(&error),
                         "s.yaml:1:1: this is no YAML: it is compressed with gzip; unpack it first, with gunzip");
     static const char page[] = "<html>\n<p>a: b: c</p>\n";
-    assert_int_equal(yaml_tree_read_text("s.yaml", page, sizeof page - 1, &tree, &error), STATUS_INVALID);
+    assert_int_equal(yaml_tree_read_text("s.yaml", &subject, page, sizeof page - 1, &tree, &error), STATUS_INVALID);
     assert_string_equal(STATUS_SAID(&error), "s.yaml:1:1: this is no YAML: it is an HTML page; name a suite file");
 }
 
@@ -158,7 +160,7 @@ static void deep_nesting_is_refused_early(void **state)
         }
         struct yaml_tree tree;
         struct status error;
-        assert_int_equal(yaml_tree_read_text("s.yaml", text, length, &tree, &error), STATUS_INVALID);
+        assert_int_equal(yaml_tree_read_text("s.yaml", &subject, text, length, &tree, &error), STATUS_INVALID);
         assert_non_null(strstr(STATUS_SAID(&error), "nested deeper than 16 levels"));
     }
     free(text);
@@ -169,12 +171,12 @@ static void files_that_cannot_be_read_are_named(void **state)
     (void)state;
     struct yaml_tree tree;
     struct status error;
-    assert_int_equal(yaml_tree_read_file("no/such/suite.yaml", &tree, &error), STATUS_INVALID);
+    assert_int_equal(yaml_tree_read_file("no/such/suite.yaml", &subject, &tree, &error), STATUS_INVALID);
     assert_string_equal(STATUS_SAID(&error),
                         "no/such/suite.yaml: cannot be opened: No such file or directory; name a suite file");
-    assert_int_equal(yaml_tree_read_file("/dev/null", &tree, &error), STATUS_INVALID);
+    assert_int_equal(yaml_tree_read_file("/dev/null", &subject, &tree, &error), STATUS_INVALID);
     assert_string_equal(STATUS_SAID(&error), "/dev/null: is not a regular file; name a suite file");
-    assert_int_equal(yaml_tree_read_file("tests", &tree, &error), STATUS_INVALID);
+    assert_int_equal(yaml_tree_read_file("tests", &subject, &tree, &error), STATUS_INVALID);
 }
 
 static void quotes_are_one_line_and_short(void **state)
