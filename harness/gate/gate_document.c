@@ -1,56 +1,22 @@
 /* A gate as one JSON document (docs/GATE.md). Written case by case: the document of 100,000 cases is never a tree in
  * memory. */
 
-#include "harness/base/json.h"
+#include "harness/base/json_document.h"
 #include "harness/gate/gate_page.h"
 #include "harness/gate/gate_words.h"
 
-struct document {
-    const struct gate *gate;
-    struct text *text;
-    struct status *error;
-    enum status_code code; /* STATUS_OK until the first fault */
-};
-
-/* Writes a value behind `before`, and releases it; NULL: memory ran out. */
-static void value_write(struct document *document, const char *before, struct json *value)
+/* What is empty says nothing here. */
+static struct json *filled_or_null(const char *text)
 {
-    if (document->code == STATUS_OK && value == NULL) {
-        document->code = status_set(document->error, STATUS_OUT_OF_MEMORY, "no memory for the document of %d cases",
-                                    document->gate->case_count);
-    }
-    if (document->code == STATUS_OK) {
-        text_append(document->text, before);
-        document->code = json_write(value, 0, document->text, document->error);
-    }
-    json_release(value);
-}
-
-static void member_write(struct document *document, const char *key, struct json *value)
-{
-    struct text before = {0};
-    text_format(&before, "  \"%s\": ", key);
-    value_write(document, text_string(&before), value);
-    text_append(document->text, ",\n");
-    text_release(&before);
-}
-
-static struct json *text_or_null(const char *text)
-{
-    return text != NULL && text[0] != '\0' ? json_string_new(text) : json_null_new();
-}
-
-static struct json *bytes_or_null(int64_t bytes)
-{
-    return bytes != FIGURE_BYTES_UNKNOWN ? json_integer_new(bytes) : json_null_new();
+    return json_text_or_null(text != NULL && text[0] != '\0' ? text : NULL);
 }
 
 static struct json *side_json(const struct run_figures *side, const char *words)
 {
     struct json *object = json_object_new();
     bool made = json_set(object, "source", json_string_new(words)) &&
-                json_set(object, "run_id", text_or_null(side->run_id)) &&
-                json_set(object, "started", text_or_null(side->started)) &&
+                json_set(object, "run_id", filled_or_null(side->run_id)) &&
+                json_set(object, "started", filled_or_null(side->started)) &&
                 json_set(object, "cases", json_integer_new(side->case_count)) &&
                 json_set(object, "missing", json_integer_new(side->absent_count + side->unnamed_absent_count)) &&
                 json_set(object, "damaged_lines", json_integer_new(side->damaged_line_count)) &&
@@ -67,7 +33,8 @@ static struct json *environment_json(const struct gate *gate)
         const char *now = gate->run->environment[i];
         struct json *object = json_object_new();
         bool whole = json_set(object, "property", json_string_new(environment_key((enum environment)i))) &&
-                     json_set(object, "baseline", text_or_null(base)) && json_set(object, "now", text_or_null(now)) &&
+                     json_set(object, "baseline", filled_or_null(base)) &&
+                     json_set(object, "now", filled_or_null(now)) &&
                      json_set(object, "differs",
                               base != NULL && now != NULL ? json_boolean_new(gate->differs[i]) : json_null_new());
         made = json_append(rows, json_made(object, whole));
@@ -109,8 +76,8 @@ static struct json *level_json(const struct gate_case *one, int level)
         json_set(object, "level", json_string_new(level_name((enum level)level))) &&
         json_set(object, "verdict", json_string_new(gate_verdict_word((enum gate_verdict)one->levels[level]))) &&
         json_set(object, "better", json_boolean_new((one->better & (1U << level)) != 0)) &&
-        json_set(object, "baseline_bytes", bytes_or_null(base_bytes)) &&
-        json_set(object, "now_bytes", bytes_or_null(now_bytes));
+        json_set(object, "baseline_bytes", json_bytes_or_null(base_bytes)) &&
+        json_set(object, "now_bytes", json_bytes_or_null(now_bytes));
     return json_made(object, made);
 }
 
@@ -130,23 +97,22 @@ static struct json *case_json(const struct gate *gate, const struct gate_case *o
     made = json_set(object, "id", json_string_new(one->id)) &&
            json_set(object, "verdict", json_string_new(gate_verdict_word(one->verdict))) &&
            json_set(object, "decides", json_boolean_new(one->decides)) &&
-           json_set(object, "baseline_status", text_or_null(one->base != NULL ? one->base->status : NULL)) &&
-           json_set(object, "status", text_or_null(one->now != NULL ? one->now->status : NULL)) &&
-           json_set(object, "why", text_or_null(text_string(&why))) && json_set(object, "levels", levels);
+           json_set(object, "baseline_status", filled_or_null(one->base != NULL ? one->base->status : NULL)) &&
+           json_set(object, "status", filled_or_null(one->now != NULL ? one->now->status : NULL)) &&
+           json_set(object, "why", filled_or_null(text_string(&why))) && json_set(object, "levels", levels);
     text_release(&why);
     return json_made(object, made);
 }
 
-static void cases_write(struct document *document)
+static void cases_write(const struct gate *gate, struct json_document *document)
 {
-    const struct gate *gate = document->gate;
     text_append(document->text, "  \"cases\": [");
     for (int i = 0; i < gate->case_count && document->code == STATUS_OK; i++) {
-        value_write(document, i > 0 ? ",\n    " : "\n    ", case_json(gate, &gate->cases[i]));
+        json_document_value(document, i > 0 ? ",\n    " : "\n    ", case_json(gate, &gate->cases[i]));
     }
     text_append(document->text, "],\n  \"not_made\": [");
     for (int i = 0; i < gate->run->absent_count && document->code == STATUS_OK; i++) {
-        value_write(document, i > 0 ? ", " : "", json_string_new(gate->run->absent[i].id));
+        json_document_value(document, i > 0 ? ", " : "", json_string_new(gate->run->absent[i].id));
     }
     text_append(document->text, "],\n");
 }
@@ -159,22 +125,23 @@ static void note_append(void *context, const char *words)
 
 enum status_code gate_document_write(const struct gate *gate, struct text *text, struct status *error)
 {
-    struct document document = {.gate = gate, .text = text, .error = error, .code = STATUS_OK};
+    struct json_document document = {
+        .text = text, .error = error, .what = "the document", .case_count = gate->case_count, .code = STATUS_OK};
     struct json *notes = json_array_new();
     gate_notes_visit(gate, note_append, notes);
     text_append(text, "{\n");
-    member_write(&document, "run", side_json(gate->run, gate->run->source));
-    member_write(&document, "baseline",
-                 gate->baseline != NULL ? side_json(gate->baseline, gate->baseline_words) : json_null_new());
-    member_write(&document, "policy", text_or_null(gate->policy->path));
-    member_write(&document, "environment", environment_json(gate));
-    member_write(&document, "refused", refusals_json(gate->refused));
-    member_write(&document, "allowed", refusals_json(gate->allowed));
-    member_write(&document, "counts", counts_json(gate));
-    cases_write(&document);
-    member_write(&document, "notes", notes);
-    member_write(&document, "why", json_string_new(gate->why));
-    value_write(&document, "  \"outcome\": ", json_string_new(gate_outcome_word(gate->outcome)));
+    json_document_member(&document, "run", side_json(gate->run, gate->run->source));
+    json_document_member(&document, "baseline",
+                         gate->baseline != NULL ? side_json(gate->baseline, gate->baseline_words) : json_null_new());
+    json_document_member(&document, "policy", filled_or_null(gate->policy->path));
+    json_document_member(&document, "environment", environment_json(gate));
+    json_document_member(&document, "refused", refusals_json(gate->refused));
+    json_document_member(&document, "allowed", refusals_json(gate->allowed));
+    json_document_member(&document, "counts", counts_json(gate));
+    cases_write(gate, &document);
+    json_document_member(&document, "notes", notes);
+    json_document_member(&document, "why", json_string_new(gate->why));
+    json_document_value(&document, "  \"outcome\": ", json_string_new(gate_outcome_word(gate->outcome)));
     text_append(text, "\n}\n");
     return document.code == STATUS_OK ? text_status(text, "the document of a gate", error) : document.code;
 }

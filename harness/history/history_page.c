@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/json_document.h"
 #include "harness/history/standing_words.h"
 #include "harness/report/page_format.h"
 
@@ -13,11 +14,6 @@ struct runs_subject {
     const char *path;
     const struct history_runs *runs;
 };
-
-static struct json *text_or_null(const char *text)
-{
-    return text != NULL ? json_string_new(text) : json_null_new();
-}
 
 /* ---- the list ---- */
 
@@ -111,7 +107,7 @@ static bool environment_set(struct json *value, const char *const environment[EN
 {
     bool made = true;
     for (int property = 0; property < ENVIRONMENT_COUNT && made; property++) {
-        made = json_set(value, environment_key((enum environment)property), text_or_null(environment[property]));
+        made = json_set(value, environment_key((enum environment)property), json_text_or_null(environment[property]));
     }
     return made;
 }

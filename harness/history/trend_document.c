@@ -1,17 +1,13 @@
 /* Trend as JSON: every step with the nights on both sides of it, and what differs between them (docs/HISTORY.md). */
+#include "harness/base/json_document.h"
 #include "harness/history/trend_page.h"
-
-static struct json *text_or_null(const char *text)
-{
-    return text != NULL ? json_string_new(text) : json_null_new();
-}
 
 static struct json *night_value(const struct history_run *night)
 {
     struct json *value = json_object_new();
     bool made = json_set(value, "run_id", json_string_new(night->run_id)) &&
                 json_set(value, "started", json_string_new(night->started)) &&
-                json_set(value, "revision", text_or_null(night->environment[ENVIRONMENT_REVISION]));
+                json_set(value, "revision", json_text_or_null(night->environment[ENVIRONMENT_REVISION]));
     return json_made(value, made);
 }
 
@@ -23,8 +19,8 @@ static struct json *changes_value(const struct history_run *before, const struct
         if (nights_differ(before, after, (enum environment)property)) {
             struct json *value = json_object_new();
             bool whole = json_set(value, "property", json_string_new(environment_key((enum environment)property))) &&
-                         json_set(value, "before", text_or_null(before->environment[property])) &&
-                         json_set(value, "after", text_or_null(after->environment[property]));
+                         json_set(value, "before", json_text_or_null(before->environment[property])) &&
+                         json_set(value, "after", json_text_or_null(after->environment[property]));
             made = json_append(values, json_made(value, whole));
         }
     }

@@ -1,48 +1,7 @@
 /* A comparison as one JSON document (docs/FORMAT.md, Comparisons). Written case by case: the document of 100,000 cases
  * is never a tree in memory. */
-#include <string.h>
-
+#include "harness/base/json_document.h"
 #include "harness/report/difference_view.h"
-
-struct document {
-    const struct difference *difference;
-    struct text *text;
-    struct status *error;
-    enum status_code code; /* STATUS_OK until the first fault */
-};
-
-/* Writes a value on a line of its own and releases it; NULL: memory ran out. */
-static void value_write(struct document *document, const char *before, struct json *value)
-{
-    if (document->code == STATUS_OK && value == NULL) {
-        document->code = status_set(document->error, STATUS_OUT_OF_MEMORY, "no memory for the comparison of %d cases",
-                                    document->difference->base->case_count);
-    }
-    if (document->code == STATUS_OK) {
-        text_append(document->text, before);
-        document->code = json_write(value, 0, document->text, document->error);
-    }
-    json_release(value);
-}
-
-static void member_write(struct document *document, const char *key, struct json *value)
-{
-    struct text before = {0};
-    text_format(&before, "  \"%s\": ", key);
-    value_write(document, text_string(&before), value);
-    text_append(document->text, ",\n");
-    text_release(&before);
-}
-
-static struct json *text_or_null(const char *text)
-{
-    return text != NULL ? json_string_new(text) : json_null_new();
-}
-
-static struct json *bytes_or_null(int64_t bytes)
-{
-    return bytes != BYTES_UNKNOWN ? json_integer_new(bytes) : json_null_new();
-}
 
 static struct json *side_json(const struct report *report)
 {
@@ -51,8 +10,8 @@ static struct json *side_json(const struct report *report)
     const struct json *id = json_get(run, "run_id"), *started = json_get(run, "started");
     struct json *side = json_object_new();
     bool made = json_set(side, "path", json_string_new(report->source)) &&
-                json_set(side, "run_id", text_or_null(json_string_or(id, NULL))) &&
-                json_set(side, "started", text_or_null(json_string_or(started, NULL))) &&
+                json_set(side, "run_id", json_text_or_null(json_string_or(id, NULL))) &&
+                json_set(side, "started", json_text_or_null(json_string_or(started, NULL))) &&
                 json_set(side, "runs", json_integer_new((int64_t)json_count(report->runs))) &&
                 json_set(side, "cases", json_integer_new(counts.cases)) &&
                 json_set(side, "missing", json_integer_new(counts.missing)) &&
@@ -71,7 +30,8 @@ static struct json *environment_json(const struct difference *difference)
         struct json *object = json_object_new();
         bool whole =
             json_set(object, "property", json_string_new(row->key)) &&
-            json_set(object, "base", text_or_null(row->base)) && json_set(object, "new", text_or_null(row->other)) &&
+            json_set(object, "base", json_text_or_null(row->base)) &&
+            json_set(object, "new", json_text_or_null(row->other)) &&
             json_set(object, "differs",
                      row->base != NULL && row->other != NULL ? json_boolean_new(row->differs) : json_null_new());
         made = json_append(rows, json_made(object, whole));
@@ -100,7 +60,7 @@ static struct json *levels_json(const struct difference *difference)
                      json_set(object, "equal", json_integer_new(gap->equal_count)) &&
                      json_set(object, "median", known ? json_real_new(gap->median) : json_null_new()) &&
                      json_set(object, "worst", known ? json_real_new(gap->worst) : json_null_new()) &&
-                     json_set(object, "worst_case", text_or_null(gap->worst_name)) &&
+                     json_set(object, "worst_case", json_text_or_null(gap->worst_name)) &&
                      json_set(object, "beyond", json_integer_new(level->beyond_count)) &&
                      json_set(object, "not_judged", json_integer_new(level->open_count));
         made = json_append(rows, json_made(object, whole));
@@ -143,10 +103,10 @@ static struct json *figure_json(const struct figure *figure)
     bool made =
         json_set(object, "of", json_string_new(figure_of(figure))) &&
         json_set(object, "stage", of_stage ? json_string_new(report_stage_name(figure->stage)) : json_null_new()) &&
-        json_set(object, "place", text_or_null(figure->place)) &&
+        json_set(object, "place", json_text_or_null(figure->place)) &&
         json_set(object, "quantity", json_string_new(figure_key(figure))) &&
-        json_set(object, "base", bytes_or_null(figure->base_bytes)) &&
-        json_set(object, "new", bytes_or_null(figure->other_bytes)) &&
+        json_set(object, "base", json_bytes_or_null(figure->base_bytes)) &&
+        json_set(object, "new", json_bytes_or_null(figure->other_bytes)) &&
         json_set(object, "state", json_string_new(figure_state_name(figure->state)));
     return json_made(object, made);
 }
@@ -183,30 +143,28 @@ static struct json *pair_json(const struct difference *difference, const struct 
     return json_made(object, made);
 }
 
-static void pairs_write(struct document *document, bool only_changed)
+static void pairs_write(const struct difference *difference, bool only_changed, struct json_document *document)
 {
-    const struct difference *difference = document->difference;
     const char *before = "\n    ";
     text_append(document->text, "  \"cases\": [");
     for (int at = 0; at < difference->pair_count && document->code == STATUS_OK; at++) {
         if (!only_changed || difference->pairs[at].state != PAIR_SAME) {
-            value_write(document, before, pair_json(difference, &difference->pairs[at]));
+            json_document_value(document, before, pair_json(difference, &difference->pairs[at]));
             before = ",\n    ";
         }
     }
     text_append(document->text, "],\n");
 }
 
-static void absences_write(struct document *document)
+static void absences_write(const struct difference *difference, struct json_document *document)
 {
-    const struct difference *difference = document->difference;
     text_append(document->text, "  \"missing\": [");
     for (int at = 0; at < difference->missing_count && document->code == STATUS_OK; at++) {
-        value_write(document, at > 0 ? ", " : "", json_string_new(difference->missing[at].view->id));
+        json_document_value(document, at > 0 ? ", " : "", json_string_new(difference->missing[at].view->id));
     }
     text_append(document->text, "],\n  \"appeared\": [");
     for (int at = 0; at < difference->appeared_count && document->code == STATUS_OK; at++) {
-        value_write(document, at > 0 ? ", " : "", json_string_new(difference->appeared[at]->id));
+        json_document_value(document, at > 0 ? ", " : "", json_string_new(difference->appeared[at]->id));
     }
     text_append(document->text, "],\n");
 }
@@ -214,20 +172,25 @@ static void absences_write(struct document *document)
 enum status_code difference_document_write(const struct difference *difference, bool only_changed, struct text *text,
                                            struct status *error)
 {
-    struct document document = {.difference = difference, .text = text, .error = error, .code = STATUS_OK};
+    struct json_document document = {.text = text,
+                                     .error = error,
+                                     .what = "the comparison",
+                                     .case_count = difference->base->case_count,
+                                     .code = STATUS_OK};
     struct text why = {0};
     outcome_append(&why, difference);
     text_append(text, "{\n");
-    member_write(&document, "base", side_json(difference->base));
-    member_write(&document, "new", side_json(difference->other));
-    member_write(&document, "environment", environment_json(difference));
-    member_write(&document, "levels", levels_json(difference));
-    member_write(&document, "within", within_json(difference));
-    member_write(&document, "counts", counts_json(difference));
-    pairs_write(&document, only_changed);
-    absences_write(&document);
-    member_write(&document, "why", difference->within < 0.0 ? json_string_new(text_string(&why)) : json_null_new());
-    value_write(&document, "  \"outcome\": ", json_string_new(difference_outcome_name(difference->outcome)));
+    json_document_member(&document, "base", side_json(difference->base));
+    json_document_member(&document, "new", side_json(difference->other));
+    json_document_member(&document, "environment", environment_json(difference));
+    json_document_member(&document, "levels", levels_json(difference));
+    json_document_member(&document, "within", within_json(difference));
+    json_document_member(&document, "counts", counts_json(difference));
+    pairs_write(difference, only_changed, &document);
+    absences_write(difference, &document);
+    json_document_member(&document, "why",
+                         difference->within < 0.0 ? json_string_new(text_string(&why)) : json_null_new());
+    json_document_value(&document, "  \"outcome\": ", json_string_new(difference_outcome_name(difference->outcome)));
     text_append(text, "\n}\n");
     text_release(&why);
     return document.code;
