@@ -32,10 +32,7 @@ static enum status_code workload_read(const struct workload *workload, const str
     point->batch = workload->batch;
     point->seq = workload->seq;
     point->new_tokens = generates ? workload->new_tokens : 0;
-    return law_element_bytes(point->precision) > 0
-               ? STATUS_OK
-               : refuse(law, "the law is for float32, float16 and bfloat16; choose one of them with --precision",
-                        error);
+    return STATUS_OK;
 }
 
 /* The devices that the law has the kind on; if there is none, the kinds that it has on the device. */
@@ -56,20 +53,27 @@ static void known_append(const struct law_file *law, const char *kind, const cha
     text_append(known, known->length == 0 ? "it has no kind on this device" : "");
 }
 
-static enum status_code kind_find(const struct question_case *question, const struct law_file *law,
-                                  const struct law_point *point, const struct law_kind **kind, struct status *error)
+/* The kind that the law has coefficients of; NULL: cause says why it has none. */
+static const struct law_kind *kind_find(const struct question_case *question, const struct law_file *law,
+                                        struct law_point *point, struct text *cause)
 {
-    struct text known = {0};
-    *kind = law_file_kind(law, point->kind, question->input.target);
-    if (*kind != NULL) {
-        return STATUS_OK;
+    const struct law_kind *kind = NULL;
+    const char *attention = attention_name(question->input.workload->attention);
+    if (law_element_bytes(point->precision) == 0) {
+        text_append(cause, "the law is for float32, float16 and bfloat16; choose one of them with --precision");
+    } else if (point->weights_bytes <= 0 || !law_point_model(question->input.config, attention, point)) {
+        text_append(cause, "the law has no terms for such a model (convolutions, experts, encoder and decoder)");
+    } else {
+        kind = law_file_kind(law, point->kind, question->input.target);
     }
-    known_append(law, point->kind, question->input.target, &known);
-    status_set_at(error, STATUS_INVALID, (struct file_place){law->path, 0, 0},
-                  "the law has no coefficients for %s on %s; %s (--for chooses the device)", point->kind,
-                  question->input.target, text_string(&known));
-    text_release(&known);
-    return STATUS_INVALID;
+    if (kind == NULL && cause->length == 0) {
+        struct text known = {0};
+        known_append(law, point->kind, question->input.target, &known);
+        text_format(cause, "the law has no coefficients for %s on %s; %s (--for chooses the device)", point->kind,
+                    question->input.target, text_string(&known));
+        text_release(&known);
+    }
+    return kind;
 }
 
 /* As the quantities of estimators stand. */
@@ -99,16 +103,37 @@ static void answer_lines(const struct law_answer *answer, const struct law_point
         text_format(text, "    %-30s  %12s\n", "workspaces and allocator",
                     size_format(law_bytes(kind->allocator_bytes), size));
     }
-    if (!isnan(answer->footprint_bytes)) {
-        bytes_line(text, "footprint_bytes, with the context", answer->footprint_bytes);
+}
+
+/* By the segments that replay has if the law has a context, else by the peak of the moments. */
+static void footprint_lines(const struct law_answer *answer, const struct law_context *context, struct text *text)
+{
+    char size[SIZE_TEXT_BYTES];
+    if (context == NULL && isnan(answer->footprint_bytes)) {
+        return;
+    }
+    bytes_line(text, "footprint_bytes, with the context", answer->footprint_bytes);
+    if (context == NULL) {
+        return;
+    }
+    text_format(text, "  the segments that replay has, and %s beside them (%d cases of %d models)\n",
+                size_format(law_bytes(context->bytes), size), context->case_count, context->model_count);
+    if (!isnan(context->median) && !isnan(context->p99)) {
+        text_format(text, "  errors of models that were left out: median %.2f %%, p99 %.2f %%\n",
+                    100.0 * context->median, 100.0 * context->p99);
     }
 }
 
 /* Coefficients of a file may be any numbers, and what they come to none that is a peak. */
 static enum status_code answer_check(const struct law_file *law, const struct law_answer *answer, struct status *error)
 {
-    bool is_one = answer->allocated_bytes > 0.0 && answer->allocated_bytes < 0x1p62 &&
-                  (isnan(answer->footprint_bytes) || fabs(answer->footprint_bytes) < 0x1p62);
+    bool is_one = answer->kind == NULL || (answer->allocated_bytes > 0.0 && answer->allocated_bytes < 0x1p62);
+    if (!isnan(answer->footprint_bytes) && !(answer->footprint_bytes > 0.0 && answer->footprint_bytes < 0x1p62)) {
+        return status_set_at(error, STATUS_INVALID, (struct file_place){law->path, 0, 0},
+                             "its context gives a footprint of %.6g bytes, which is none; fit the law again, or leave "
+                             "--calibration out",
+                             answer->footprint_bytes);
+    }
     return is_one ? STATUS_OK
                   : status_set_at(error, STATUS_INVALID, (struct file_place){law->path, 0, 0},
                                   "the coefficients of %.100s on %.100s give %.6g bytes beside %.6g of weights, which "
@@ -147,54 +172,96 @@ static struct json *outside_json(const struct law_answer *answer)
     return json_made(array, made);
 }
 
-static struct json *answer_json(const struct law_file *law, const struct law_answer *answer)
+static struct json *bytes_json(bool known, double bytes)
 {
+    return known && !isnan(bytes) ? json_integer_new(law_bytes(bytes)) : json_null_new();
+}
+
+/* kind and what follows from it are null if the law has no terms for the model. */
+static struct json *answer_json(const struct law_file *law, const struct law_answer *answer, const char *target,
+                                const struct law_context *context)
+{
+    const struct law_kind *kind = answer->kind;
+    bool has = kind != NULL;
     struct json *object = json_object_new();
-    struct json *footprint =
-        isnan(answer->footprint_bytes) ? json_null_new() : json_integer_new(law_bytes(answer->footprint_bytes));
-    bool made = json_set(object, "path", json_string_new(law->path)) &&
-                json_set(object, "kind", json_string_new(answer->kind->kind)) &&
-                json_set(object, "target", json_string_new(answer->kind->target)) &&
-                json_set(object, "allocated_bytes_peak", json_integer_new(law_bytes(answer->allocated_bytes))) &&
-                json_set(object, "moment", json_string_new(overhead_moment_name(answer->moment))) &&
-                json_set(object, "median_error", json_real_new(answer->kind->median)) &&
-                json_set(object, "p99_error", json_real_new(answer->kind->p99)) &&
-                json_set(object, "outside", outside_json(answer)) &&
-                json_set(object, "footprint_bytes", json_share(footprint));
-    json_release(footprint);
+    bool made =
+        json_set(object, "path", json_string_new(law->path)) &&
+        json_set(object, "kind", has ? json_string_new(kind->kind) : json_null_new()) &&
+        json_set(object, "target", json_string_new(target)) &&
+        json_set(object, "allocated_bytes_peak", bytes_json(has, answer->allocated_bytes)) &&
+        json_set(object, "moment", has ? json_string_new(overhead_moment_name(answer->moment)) : json_null_new()) &&
+        json_set(object, "median_error", json_real_new(has ? kind->median : NAN)) &&
+        json_set(object, "p99_error", json_real_new(has ? kind->p99 : NAN)) &&
+        json_set(object, "outside", outside_json(answer)) &&
+        json_set(object, "footprint_bytes", bytes_json(true, answer->footprint_bytes)) &&
+        json_set(object, "context_bytes", bytes_json(context != NULL, context != NULL ? context->bytes : NAN)) &&
+        json_set(object, "footprint_median_error", json_real_new(context != NULL ? context->median : NAN)) &&
+        json_set(object, "footprint_p99_error", json_real_new(context != NULL ? context->p99 : NAN));
     return json_made(object, made);
 }
 
+/* What the law says: of allocated bytes if it has the kind, of the footprint by the context if it has one. */
+static void answer_find(const struct law_file *law, const struct law_kind *kind, const struct law_point *point,
+                        const struct calibration_replay *replay, const char *target, const struct law_context **context,
+                        struct law_answer *answer)
+{
+    *answer = (struct law_answer){.footprint_bytes = NAN};
+    if (kind != NULL) {
+        law_answer_make(kind, point, answer);
+    }
+    *context = replay->segments_bytes > 0
+                   ? law_file_context(law, target, point->mode, kind != NULL ? kind->program : NULL)
+                   : NULL;
+    if (*context != NULL) {
+        answer->footprint_bytes = (*context)->bytes + (double)replay->segments_bytes;
+    }
+}
+
+static void answer_tell(const struct law_file *law, const struct law_answer *answer, const struct law_point *point,
+                        const struct law_context *context, const struct text *cause, struct text *text)
+{
+    if (answer->kind != NULL) {
+        answer_lines(answer, point, text);
+        outside_warn(law, answer);
+    } else {
+        struct text clean = {0};
+        terminal_append(&clean, text_string(cause)); /* names of devices come from the file */
+        output_warning("assay: estimate: warning: %s: %s; what follows is the footprint alone", law->path,
+                       text_string(&clean));
+        text_release(&clean);
+        text_format(text, "\nlaw of the calibration, on %s: the footprint alone\n", context->target);
+    }
+    footprint_lines(answer, context, text);
+}
+
 enum status_code calibration_answer(const struct question_case *question, const struct law_file *law,
-                                    int64_t weights_bytes, struct text *text, struct json **document,
+                                    const struct calibration_replay *replay, struct text *text, struct json **document,
                                     struct status *error)
 {
-    const struct workload *workload = question->input.workload;
-    const struct law_kind *kind = NULL;
-    struct law_point point = {.weights_bytes = weights_bytes,
-                              .pass_bytes = POINT_BYTES_UNKNOWN,
-                              .decode_bytes = POINT_BYTES_UNKNOWN,
-                              .allocated_bytes = POINT_BYTES_UNKNOWN,
-                              .footprint_bytes = POINT_BYTES_UNKNOWN};
+    const char *target = question->input.target;
+    const struct law_context *context = NULL;
+    struct text cause = {0};
+    struct law_point point = {0};
     struct law_answer answer = {0};
-    enum status_code code = workload_read(workload, law, &point, error);
-    if (code == STATUS_OK &&
-        (weights_bytes <= 0 || !law_point_model(question->input.config, attention_name(workload->attention), &point))) {
-        code = refuse(law, "the law has no terms for such a model (convolutions, experts, encoder and decoder)", error);
-    }
-    code = code == STATUS_OK ? kind_find(question, law, &point, &kind, error) : code;
+#define NOT_MEASURED(member, heading) point.member = POINT_BYTES_UNKNOWN;
+    LAW_POINT_MEASURED(NOT_MEASURED)
+#undef NOT_MEASURED
+    point.weights_bytes = replay->weights_bytes;
+    enum status_code code = workload_read(question->input.workload, law, &point, error);
     if (code == STATUS_OK) {
-        law_answer_make(kind, &point, &answer);
-        code = answer_check(law, &answer, error);
+        const struct law_kind *kind = kind_find(question, law, &point, &cause);
+        answer_find(law, kind, &point, replay, target, &context, &answer);
+        code = kind != NULL || context != NULL ? answer_check(law, &answer, error)
+                                               : refuse(law, text_string(&cause), error);
     }
     if (code == STATUS_OK) {
-        answer_lines(&answer, &point, text);
-        outside_warn(law, &answer);
+        answer_tell(law, &answer, &point, context, &cause, text);
         json_release(*document);
-        *document = answer_json(law, &answer);
+        *document = answer_json(law, &answer, target, context);
         code = *document != NULL ? STATUS_OK
                                  : status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a law");
     }
     text_release(&answer.outside);
+    text_release(&cause);
     return code;
 }

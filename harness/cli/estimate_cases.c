@@ -57,14 +57,16 @@ struct case_extra {
     const struct law_file *law; /* --calibration; NULL: not given */
 };
 
-/* By the law, whose weights are what replay has after loading. */
+/* By the law, whose weights and segments are those of replay. */
 static enum status_code law_answer(const struct question_case *question, const struct law_file *law,
                                    const struct json *estimates, struct text *text, struct json **document,
                                    struct status *error)
 {
     const struct json *stages = json_get(json_get(estimates, "replay"), "stages");
-    int64_t weights_bytes = json_integer_or(json_get(json_get(stages, "load"), LEVEL_KEY(requested)), -1);
-    return calibration_answer(question, law, weights_bytes, text, document, error);
+    const struct calibration_replay replay = {
+        .weights_bytes = json_integer_or(json_get(json_get(stages, "load"), LEVEL_KEY(requested)), -1),
+        .segments_bytes = json_integer_or(json_get(json_get(estimates, "replay"), level_peak_key(LEVEL_RESERVED)), -1)};
+    return calibration_answer(question, law, &replay, text, document, error);
 }
 
 /* The document of one case, and lines for people. *document: the caller's to release. */

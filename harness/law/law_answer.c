@@ -16,9 +16,23 @@ const struct law_kind *law_file_kind(const struct law_file *file, const char *ki
     return NULL;
 }
 
+const struct law_context *law_file_context(const struct law_file *file, const char *target, const char *mode,
+                                           const char *program)
+{
+    const struct law_context *found = NULL;
+    for (int at = 0; at < file->context_count; at++) {
+        const struct law_context *one = &file->contexts[at];
+        if (strcmp(one->target, target) == 0 && strcmp(one->mode, mode) == 0) {
+            bool is_its_own = program != NULL && strcmp(one->program, program) == 0;
+            found = found == NULL || is_its_own ? one : found;
+        }
+    }
+    return found;
+}
+
 static void outside_number(struct law_answer *answer, const char *name, int64_t value, int64_t low, int64_t high)
 {
-    if (low != POINT_BYTES_UNKNOWN && (value < low || value > high)) {
+    if (value < low || value > high) {
         text_format(&answer->outside, "%s is %" PRId64 ", fitted to %" PRId64, name, value, low);
         if (high > low) {
             text_format(&answer->outside, " to %" PRId64, high);
@@ -74,7 +88,7 @@ void law_answer_make(const struct law_kind *kind, const struct law_point *point,
     answer->footprint_bytes = kind->context[0] + kind->context[1] * answer->allocated_bytes;
 #define OUTSIDE_NUMBER(member, heading)                                                                                \
     outside_number(answer, heading, point->member, kind->low.member, kind->high.member);
-    LAW_POINT_NUMBERS(OUTSIDE_NUMBER)
+    LAW_POINT_SIZES(OUTSIDE_NUMBER)
 #undef OUTSIDE_NUMBER
     outside_word(answer, "precision", point->precision, kind->words[0]);
     outside_word(answer, "attention", point->attention, kind->words[1]);

@@ -8,7 +8,7 @@
 #include "harness/law/overhead_law.h"
 
 #define LAW_SCHEMA_NAME "assay-law"
-enum { LAW_SCHEMA_MAJOR = 1, LAW_SCHEMA_MINOR = 0, LAW_KINDS_MAXIMUM = 1000, LAW_WORDS_MAXIMUM = 16 };
+enum { LAW_SCHEMA_MAJOR = 1, LAW_SCHEMA_MINOR = 1, LAW_KINDS_MAXIMUM = 1000, LAW_WORDS_MAXIMUM = 16 };
 
 /* The document; NULL if memory ran out. */
 struct json *overhead_law_json(const struct overhead_law *law, const char *version);
@@ -26,11 +26,21 @@ struct law_kind {
     const char *words[4][LAW_WORDS_MAXIMUM]; /* precisions, attentions, logits, caches that it has seen; NULL ends */
 };
 
+/* What lies beside the segments that replay has, of one class of device, program and mode. */
+struct law_context {
+    const char *target, *program, *mode;
+    int model_count, case_count;
+    double bytes;
+    double median, p99; /* errors of models that were left out; NaN: not known */
+};
+
 struct law_file {
     struct arena arena;
     const char *path;
     struct law_kind *kinds;
     int kind_count;
+    struct law_context *contexts; /* none in a law of version 1.0 */
+    int context_count;
 };
 
 /* STATUS_INVALID: "FILE: 'kinds[2].coefficients.cache' must be a number"; a law of another name or a newer major
@@ -49,6 +59,11 @@ struct law_answer {
 
 /* The kind for a model type on a class of device; NULL: the law has none. The first of several programs. */
 const struct law_kind *law_file_kind(const struct law_file *file, const char *kind, const char *target);
+
+/* The context of a class of device and a mode ("infer"), of program, or if that is NULL or has none the first of
+ * several. NULL: the law has none. */
+const struct law_context *law_file_context(const struct law_file *file, const char *target, const char *mode,
+                                           const char *program);
 
 /* The nearest whole number; beyond 2^62 that, and 0 of what is no number: a file from outside may say anything. */
 int64_t law_bytes(double bytes);

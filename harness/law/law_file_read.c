@@ -55,16 +55,21 @@ static enum status_code range_read(const struct law_file *file, const struct jso
                                    struct law_kind *kind, struct status *error)
 {
     const char *wrong = NULL;
+    if (json_kind(object) != JSON_KIND_OBJECT) {
+        return refuse(file, error,
+                      "'kinds[%d].range' must be an object: without it no case is outside of the law; fit it again",
+                      number);
+    }
 #define RANGE_READ(member, heading)                                                                                    \
     {                                                                                                                  \
         const struct json *pair = json_get(object, heading);                                                           \
         bool is_pair = json_count(pair) == 2 && json_kind(json_at(pair, 0)) == JSON_KIND_INTEGER &&                    \
                        json_kind(json_at(pair, 1)) == JSON_KIND_INTEGER;                                               \
-        wrong = wrong == NULL && pair != NULL && !is_pair ? heading : wrong;                                           \
-        kind->low.member = is_pair ? json_integer_or(json_at(pair, 0), 0) : POINT_BYTES_UNKNOWN;                       \
-        kind->high.member = is_pair ? json_integer_or(json_at(pair, 1), 0) : POINT_BYTES_UNKNOWN;                      \
+        wrong = wrong == NULL && !is_pair ? heading : wrong;                                                           \
+        kind->low.member = json_integer_or(json_at(pair, 0), 0);                                                       \
+        kind->high.member = json_integer_or(json_at(pair, 1), 0);                                                      \
     }
-    LAW_POINT_NUMBERS(RANGE_READ)
+    LAW_POINT_SIZES(RANGE_READ)
 #undef RANGE_READ
     return wrong == NULL
                ? STATUS_OK
@@ -76,8 +81,8 @@ static enum status_code words_read(struct law_file *file, const struct json *one
 {
     for (int list = 0; list < 4; list++) {
         const struct json *array = json_get(one, word_lists[list]);
-        if (json_kind(array) != JSON_KIND_ARRAY || json_count(array) >= LAW_WORDS_MAXIMUM) {
-            return refuse(file, error, "'kinds[%d].%s' must be a list of at most %d words", number, word_lists[list],
+        if (json_kind(array) != JSON_KIND_ARRAY || json_count(array) < 1 || json_count(array) >= LAW_WORDS_MAXIMUM) {
+            return refuse(file, error, "'kinds[%d].%s' must be a list of 1 to %d words", number, word_lists[list],
                           LAW_WORDS_MAXIMUM - 1);
         }
         for (size_t at = 0; at < json_count(array); at++) {
@@ -94,15 +99,14 @@ static enum status_code words_read(struct law_file *file, const struct json *one
     return STATUS_OK;
 }
 
-static enum status_code names_read(struct law_file *file, const struct json *one, int number, struct law_kind *kind,
-                                   struct status *error)
+/* list: "kinds". */
+static enum status_code names_read(struct law_file *file, const struct json *one, const char *list, int number,
+                                   const char *const keys[3], const char **const members[3], struct status *error)
 {
-    static const char *const keys[] = {"kind", "target", "program"};
-    const char **const members[] = {&kind->kind, &kind->target, &kind->program};
     for (int at = 0; at < 3; at++) {
         const char *word = json_string_or(json_get(one, keys[at]), NULL);
         if (word == NULL) {
-            return refuse(file, error, "'kinds[%d].%s' must be a word", number, keys[at]);
+            return refuse(file, error, "'%s[%d].%s' must be a word", list, number, keys[at]);
         }
         *members[at] = arena_copy(&file->arena, word);
         if (*members[at] == NULL) {
@@ -115,6 +119,8 @@ static enum status_code names_read(struct law_file *file, const struct json *one
 static enum status_code kind_read(struct law_file *file, const struct json *one, int number, struct law_kind *kind,
                                   struct status *error)
 {
+    static const char *const keys[] = {"kind", "target", "program"};
+    const char **const names[] = {&kind->kind, &kind->target, &kind->program};
     const struct json *context = json_get(one, "context"), *errors = json_get(one, "errors");
     if (!is_number(json_get(one, "allocator_bytes"))) {
         return refuse(file, error, "'kinds[%d].allocator_bytes' must be a number", number);
@@ -126,10 +132,47 @@ static enum status_code kind_read(struct law_file *file, const struct json *one,
     kind->case_count = (int)json_integer_or(json_get(one, "cases"), 0);
     kind->median = json_real_or(json_get(errors, "median"), NAN);
     kind->p99 = json_real_or(json_get(errors, "p99"), NAN);
-    enum status_code code = names_read(file, one, number, kind, error);
+    enum status_code code = names_read(file, one, "kinds", number, keys, names, error);
     code = code == STATUS_OK ? coefficients_read(file, json_get(one, "coefficients"), number, kind, error) : code;
     code = code == STATUS_OK ? range_read(file, json_get(one, "range"), number, kind, error) : code;
     return code == STATUS_OK ? words_read(file, one, number, kind, error) : code;
+}
+
+/* ---- a context ---- */
+
+static enum status_code context_read(struct law_file *file, const struct json *one, int number,
+                                     struct law_context *context, struct status *error)
+{
+    static const char *const keys[] = {"target", "program", "mode"};
+    const char **const names[] = {&context->target, &context->program, &context->mode};
+    const struct json *errors = json_get(one, "errors");
+    if (!is_number(json_get(one, "bytes"))) {
+        return refuse(file, error, "'contexts[%d].bytes' must be a number", number);
+    }
+    context->bytes = json_real_or(json_get(one, "bytes"), 0.0);
+    context->model_count = (int)json_integer_or(json_get(one, "models"), 0);
+    context->case_count = (int)json_integer_or(json_get(one, "cases"), 0);
+    context->median = json_real_or(json_get(errors, "median"), NAN);
+    context->p99 = json_real_or(json_get(errors, "p99"), NAN);
+    return names_read(file, one, "contexts", number, keys, names, error);
+}
+
+static enum status_code contexts_read(struct law_file *file, const struct json *contexts, struct status *error)
+{
+    enum status_code code = STATUS_OK;
+    size_t count = json_count(contexts);
+    if (contexts != NULL && (json_kind(contexts) != JSON_KIND_ARRAY || count > LAW_KINDS_MAXIMUM)) {
+        return refuse(file, error, "'contexts' must be a list of at most %d contexts", LAW_KINDS_MAXIMUM);
+    }
+    file->contexts = arena_alloc(&file->arena, (count + 1) * sizeof *file->contexts);
+    if (file->contexts == NULL) {
+        return no_memory(error);
+    }
+    for (size_t at = 0; at < count && code == STATUS_OK; at++) {
+        code = context_read(file, json_at(contexts, at), (int)at, &file->contexts[at], error);
+    }
+    file->context_count = (int)count;
+    return code;
 }
 
 static enum status_code document_check(const struct law_file *file, const struct json *document, struct status *error)
@@ -168,6 +211,7 @@ enum status_code law_file_read(const char *path, struct law_file *file, struct s
             code = kind_read(file, json_at(kinds, (size_t)at), at, &file->kinds[at], error);
         }
         file->kind_count = count;
+        code = code == STATUS_OK ? contexts_read(file, json_get(document, "contexts"), error) : code;
     }
     json_release(document);
     return code;

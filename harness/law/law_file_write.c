@@ -95,12 +95,8 @@ static struct json *range_json(const struct overhead_group *kind)
         made = made && json_append(pair, json_integer_new(kind->low.member)) &&                                        \
                json_append(pair, json_integer_new(kind->high.member)) && json_set(object, heading, pair);              \
     }
-    LAW_POINT_NUMBERS(RANGE_SET)
+    LAW_POINT_SIZES(RANGE_SET)
 #undef RANGE_SET
-    static const char *const measured[] = {"pass", "decode", "allocated", "footprint"};
-    for (size_t at = 0; made && at < sizeof measured / sizeof measured[0]; at++) {
-        json_remove(object, measured[at]);
-    }
     return json_made(object, made);
 }
 
@@ -171,6 +167,45 @@ static struct json *rule_json(const struct overhead_law *law)
     return json_made(object, made);
 }
 
+static struct json *context_json(const struct overhead_context *context)
+{
+    struct json *object = json_object_new();
+    bool made = json_set(object, "target", json_string_new(context->target)) &&
+                json_set(object, "program", json_string_new(context->program)) &&
+                json_set(object, "mode", json_string_new(context->mode)) &&
+                json_set(object, "models", json_integer_new(context->model_count)) &&
+                json_set(object, "cases", json_integer_new(context->case_count)) &&
+                json_set(object, "bytes", json_real_new(context->bytes)) &&
+                json_set(object, "interval", interval_json(context->spread)) &&
+                json_set(object, "errors", summary_json(&context->errors));
+    return json_made(object, made);
+}
+
+static struct json *held_json(const struct overhead_law *law)
+{
+    struct overhead_held held[HELD_COUNT];
+    struct json *array = json_array_new();
+    bool made = overhead_held_make(law, held, NULL) == STATUS_OK;
+    for (int row = 0; row < HELD_COUNT && made; row++) {
+        struct json *one = json_object_new();
+        made = json_set(one, "from", json_real_new(isinf(held[row].low) ? NAN : held[row].low)) &&
+               json_set(one, "below", json_real_new(isinf(held[row].high) ? NAN : held[row].high)) &&
+               json_set(one, "errors", summary_json(&held[row].errors)) && json_append(array, json_share(one));
+        json_release(one);
+    }
+    return json_made(array, made);
+}
+
+static struct json *contexts_json(const struct overhead_law *law)
+{
+    struct json *array = json_array_new();
+    bool made = true;
+    for (int at = 0; at < law->context_count && made; at++) {
+        made = json_append(array, context_json(&law->contexts[at]));
+    }
+    return json_made(array, made);
+}
+
 struct json *overhead_law_json(const struct overhead_law *law, const char *version)
 {
     struct json *document = json_object_new(), *schema = json_object_new(), *kinds = json_array_new();
@@ -193,6 +228,9 @@ struct json *overhead_law_json(const struct overhead_law *law, const char *versi
            json_set(document, "cases", json_integer_new(law->counted_point_count)) &&
            json_set(document, "models", json_integer_new(law->counted_model_count)) &&
            json_set(document, "forms", forms_json(law)) && json_set(document, "rule", rule_json(law)) &&
+           json_set(document, "contexts", contexts_json(law)) &&
+           json_set(document, "unreplayed_cases", json_integer_new(law->unreplayed_count)) &&
+           json_set(document, "structural_by_share_held", held_json(law)) &&
            json_set(document, "kinds", json_share(kinds));
     text_release(&left_out);
     json_release(schema);

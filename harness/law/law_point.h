@@ -25,8 +25,8 @@ enum { POINT_BYTES_UNKNOWN = -1 };
     X(logits, "logits")       /* "all", "last"; "none": without the head */                                            \
     X(cache, "cache")         /* "none", "dynamic", "static" */
 
-/* X(member, heading): counts and bytes. */
-#define LAW_POINT_NUMBERS(X)                                                                                           \
+/* X(member, heading): what is known of a case before it is measured: counts, and the bytes of the weights. */
+#define LAW_POINT_SIZES(X)                                                                                             \
     X(batch, "batch")                                                                                                  \
     X(seq, "seq") /* tokens of the prompt; of an image its patches and the class */                                    \
     X(new_tokens, "new_tokens")                                                                                        \
@@ -38,11 +38,17 @@ enum { POINT_BYTES_UNKNOWN = -1 };
     X(ffn, "ffn")                                                                                                      \
     X(vocab, "vocab")           /* 0: it has no logits over tokens */                                                  \
     X(image_values, "image")    /* numbers of one image; 0: text */                                                    \
-    X(weights_bytes, "weights") /* parameters and buffers after loading */                                             \
-    X(pass_bytes, "pass")       /* requested: highest of the pass, or of the prompt's */                               \
-    X(decode_bytes, "decode")   /* requested: highest while tokens were generated */                                   \
+    X(weights_bytes, "weights") /* parameters and buffers after loading */
+
+/* Bytes, POINT_BYTES_UNKNOWN where they are not known. */
+#define LAW_POINT_MEASURED(X)                                                                                          \
+    X(pass_bytes, "pass")     /* requested: highest of the pass, or of the prompt's */                                 \
+    X(decode_bytes, "decode") /* requested: highest while tokens were generated */                                     \
     X(allocated_bytes, "allocated")                                                                                    \
-    X(footprint_bytes, "footprint") /* of the device, or of the process, context and all; less what others held */
+    X(footprint_bytes, "footprint") /* of the device, or of the process, context and all; less what others held */     \
+    X(replayed_bytes, "replayed")   /* predicted: segments of the allocator, by replay (reserved_bytes_peak) */
+
+#define LAW_POINT_NUMBERS(X) LAW_POINT_SIZES(X) LAW_POINT_MEASURED(X)
 
 struct law_point {
 #define LAW_POINT_TEXT(member, heading) const char *member;

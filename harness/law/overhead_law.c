@@ -214,6 +214,7 @@ enum status_code overhead_law_make(const struct law_points *points, const struct
     for (int level = 0; level < OVERHEAD_LEVEL_COUNT && code == STATUS_OK; level++) {
         code = overhead_simple_make(made, &solver, (enum overhead_level)level, error);
     }
+    code = code == STATUS_OK ? overhead_contexts_make(made, error) : code;
     code = code == STATUS_OK ? summaries_make(made, error) : code;
     if (code == STATUS_OK) {
         *law = made;

@@ -15,7 +15,8 @@
     X(CONSTANT, "constant", "c x weights, fitted")                                                                     \
     X(AFFINE, "affine", "a + b x weights + c x tokens x hidden x bytes, fitted")                                       \
     X(AFFINE_KIND, "affine-kind", "the same, fitted for each kind of model")                                           \
-    X(STRUCTURAL, "structural", "weights + the highest of the tape's moments")
+    X(STRUCTURAL, "structural", "weights + the highest of the tape's moments")                                         \
+    X(REPLAYED, "replayed", "a context + the segments that replay has, with the context alone")
 
 enum overhead_form {
 #define OVERHEAD_FORM_ENUM(name, key, words) FORM_##name,
@@ -66,6 +67,25 @@ struct overhead_group {
     struct error_summary borrowed; /* of the donor's law without the model, and the workspaces of other models */
 };
 
+/* footprint = bytes + the segments that replay has, of one class of device, program and mode: replay knows which
+ * segments the allocator has and keeps, which no sum of tensors does, and needs no coefficient of a kind. */
+struct overhead_context {
+    const char *target, *program, *mode;
+    int case_count, model_count;
+    double bytes; /* the median of footprint less replayed segments */
+    struct interval spread;
+    struct error_summary errors; /* of models that were left out; count 0: there is one alone */
+};
+
+/* Cases by what the allocator holds beside the tensors of the peak, as a share of the footprint: the errors of the
+ * structural form with the context. */
+struct overhead_held {
+    double low, high; /* low <= share < high */
+    struct error_summary errors;
+};
+
+enum { HELD_COUNT = 5 };
+
 struct overhead_simple {
     double coefficients[AFFINE_COUNT]; /* of FORM_RULE and FORM_CONSTANT one: times the weights */
     struct interval spread[AFFINE_COUNT];
@@ -84,6 +104,9 @@ struct overhead_law {
     struct overhead_simple simple[OVERHEAD_LEVEL_COUNT][FORM_COUNT]; /* of RULE, CONSTANT and AFFINE */
     double *errors[OVERHEAD_LEVEL_COUNT][FORM_COUNT]; /* by point; NaN: not known, or its kind does not count */
     double *borrowed;                                 /* errors of borrowed laws, by point; NaN: none */
+    struct overhead_context *contexts;                /* by device, program and mode */
+    int context_count;
+    int unreplayed_count; /* points with a footprint for which no replay is known */
     struct error_summary summary[OVERHEAD_LEVEL_COUNT][FORM_COUNT];
 };
 
@@ -101,6 +124,16 @@ void overhead_law_release(struct overhead_law *law); /* NULL is accepted */
 /* The structural prediction of allocated bytes by the coefficients of a kind. */
 double overhead_predict(const struct law_point *point, const double coefficients[TERM_COUNT], double allocator_bytes,
                         enum overhead_moment *moment);
+
+/* Shares below 2, 5, 10, 20 % and above, over the cases whose kind counts and whose replay is known. */
+enum status_code overhead_held_make(const struct overhead_law *law, struct overhead_held held[HELD_COUNT],
+                                    struct status *error);
+
+/* The goal that errors are held against: the median and the p99 of their size. */
+#define OVERHEAD_GOAL_MEDIAN 0.02
+#define OVERHEAD_GOAL_P99    0.05
+
+bool overhead_goal_is_met(const struct error_summary *summary); /* false of none */
 
 /* The measured bytes of a level; POINT_BYTES_UNKNOWN. */
 int64_t overhead_measured(const struct law_point *point, enum overhead_level level);
@@ -133,6 +166,9 @@ enum status_code overhead_borrowed_summary(const struct overhead_law *law, const
 /* Gives groups that do not count their donors. After overhead_structural_make. */
 enum status_code overhead_borrow(struct overhead_law *law, const struct least_squares_solver *solver,
                                  struct status *error);
+
+/* The contexts, and the errors of FORM_REPLAYED. After the kinds are known. */
+enum status_code overhead_contexts_make(struct overhead_law *law, struct status *error);
 
 /* Numbers that follow from a seed alone (splitmix64): weights[i] is how often model i was drawn among count draws of
  * count models. */

@@ -37,7 +37,9 @@ static void errors_append(struct text *text, const struct overhead_law *law, enu
                 level == OVERHEAD_ALLOCATED ? "without" : "with", law->summary[level][FORM_STRUCTURAL].count);
     text_format(text, "  %-11s %7s %7s %7s %7s %7s %6s\n", "form", "median", "p90", "p99", "worst", "bias", "under");
     for (int form = 0; form < FORM_COUNT; form++) {
-        summary_line(text, overhead_form_key((enum overhead_form)form), &law->summary[level][form]);
+        if (form != FORM_REPLAYED || level == OVERHEAD_FOOTPRINT) {
+            summary_line(text, overhead_form_key((enum overhead_form)form), &law->summary[level][form]);
+        }
     }
 }
 
@@ -214,6 +216,67 @@ static void kind_append(struct text *text, const struct overhead_group *kind)
     }
 }
 
+/* ---- the context ---- */
+
+static void contexts_append(struct text *text, const struct overhead_law *law)
+{
+    if (law->context_count == 0) {
+        return;
+    }
+    text_append(text, "\nreplayed: footprint = segments that replay has + a context, of all kinds of model\n");
+    for (int at = 0; at < law->context_count; at++) {
+        const struct overhead_context *context = &law->contexts[at];
+        text_format(text, "  %s (%s), %s: %.2f", context->target, context->program, context->mode,
+                    context->bytes / MEBIBYTE);
+        interval_append(text, "2", context->spread, MEBIBYTE);
+        text_format(text, " MiB; %d cases of %d models", context->case_count, context->model_count);
+        if (context->errors.count > 0) {
+            text_format(text, "\n    left out: median %.2f %%, p99 %.2f %%, worst %.2f %%",
+                        100.0 * context->errors.median, 100.0 * context->errors.p99, 100.0 * context->errors.worst);
+        }
+        text_append(text, "\n");
+    }
+    if (law->unreplayed_count > 0) {
+        text_format(text, "  left out: %d cases with a footprint whose segments no replay has told\n",
+                    law->unreplayed_count);
+    }
+}
+
+/* Where the structural form, which has no segments, is as good as it is meant to be. */
+static enum status_code held_append(struct text *text, const struct overhead_law *law, struct status *error)
+{
+    struct overhead_held held[HELD_COUNT];
+    enum status_code code = overhead_held_make(law, held, error);
+    if (code != STATUS_OK || law->summary[OVERHEAD_FOOTPRINT][FORM_REPLAYED].count == 0) {
+        return code;
+    }
+    text_format(text,
+                "\nstructural with the context, by what segments hold beside the peak's tensors\n"
+                "  %% of footprint  cases  median     p99   worst    bias  median <= %.0f %%, p99 <= %.0f %%\n",
+                100.0 * OVERHEAD_GOAL_MEDIAN, 100.0 * OVERHEAD_GOAL_P99);
+    for (int row = 0; row < HELD_COUNT; row++) {
+        const struct error_summary *errors = &held[row].errors;
+        struct text range = {0};
+        if (isinf(held[row].low) || isinf(held[row].high)) {
+            text_format(&range, isinf(held[row].low) ? "below %.0f" : "from %.0f",
+                        100.0 * (isinf(held[row].low) ? held[row].high : held[row].low));
+        } else {
+            text_format(&range, "%.0f to %.0f", 100.0 * held[row].low, 100.0 * held[row].high);
+        }
+        text_format(text, "  %-14s %6d", text_string(&range), errors->count);
+        text_release(&range);
+        if (errors->count > 0) {
+            percent_append(text, errors->median, false);
+            percent_append(text, errors->p99, false);
+            percent_append(text, errors->worst, false);
+            percent_append(text, errors->bias, true);
+            text_append(text, overhead_goal_is_met(errors) ? "  yes" : "  no");
+        }
+        text_append(text, "\n");
+    }
+    return STATUS_OK;
+}
+
 void overhead_text_append(struct text *text, const struct overhead_law *law)
 {
     text_format(text, "overhead of inference: %d cases of %d models of %d kinds\n", law->counted_point_count,
@@ -228,6 +291,8 @@ void overhead_text_append(struct text *text, const struct overhead_law *law)
     for (int level = 0; level < OVERHEAD_LEVEL_COUNT; level++) {
         errors_append(text, law, (enum overhead_level)level);
     }
+    contexts_append(text, law);
+    text->failed = text->failed || held_append(text, law, NULL) != STATUS_OK;
     loans_append(text, law);
     for (int level = 0; level < OVERHEAD_LEVEL_COUNT; level++) {
         if (law->summary[level][FORM_STRUCTURAL].count > 0) {

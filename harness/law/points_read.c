@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/law/law_points.h"
+#include "harness/law/replayed_bytes.h"
 #include "harness/record/line_source.h"
 #include "harness/record/record.h"
 #include "harness/tape/tape.h"
@@ -90,6 +91,7 @@ static void line_measured(const struct json *line, struct law_point *point)
     point->decode_bytes = bytes_of(json_get(stages, stage_name(STAGE_GENERATE)), "requested_bytes_peak");
     point->allocated_bytes = bytes_of(line, "allocated_bytes_peak");
     point->footprint_bytes = footprint_of(line);
+    point->replayed_bytes = bytes_of(json_get(json_get(line, "estimates"), "replay"), "reserved_bytes_peak");
 }
 
 static enum status_code line_add(const struct json *line, const char *program, const struct point_places *places,
@@ -115,6 +117,9 @@ static enum status_code line_add(const struct json *line, const char *program, c
             reason = POINT_NOT_MEASURED;
         } else if (law_points_model(points, places, point.model, word_or(identity, "attention", "eager"), &point,
                                     &reason)) {
+            if (point.footprint_bytes > 0 && point.replayed_bytes <= 0) {
+                point.replayed_bytes = replayed_bytes(identity, point.target, places);
+            }
             return law_points_add(points, &point, error);
         }
     }

@@ -63,9 +63,16 @@ enum status_code points_table_write(const struct law_points *points, struct text
 struct row {
     const char *path;
     int line;
-    char *fields[HEADING_COUNT];
+    const char *fields[HEADING_COUNT];
     int count;
+    int wanted; /* fields of every line: as many as there are names; 0: the names come first */
 };
+
+/* Tables had one name less before segments were replayed: the last. */
+static bool is_count(const struct row *row, int count)
+{
+    return row->wanted > 0 ? count == row->wanted : count == HEADING_COUNT || count == HEADING_COUNT - 1;
+}
 
 static enum status_code row_cut(char *bytes, struct row *row, struct status *error)
 {
@@ -73,9 +80,9 @@ static enum status_code row_cut(char *bytes, struct row *row, struct status *err
     row->count = 0;
     for (char *at = bytes; at != NULL;) {
         char *end = strchr(at, '\t');
-        if (row->count == HEADING_COUNT) {
+        if (row->count == (row->wanted > 0 ? row->wanted : HEADING_COUNT)) {
             return status_set_at(error, STATUS_INVALID, place, "more than %d fields; there is one for each name",
-                                 HEADING_COUNT);
+                                 row->count);
         }
         row->fields[row->count++] = at;
         if (end != NULL) {
@@ -83,10 +90,14 @@ static enum status_code row_cut(char *bytes, struct row *row, struct status *err
         }
         at = end != NULL ? end + 1 : NULL;
     }
-    return row->count == HEADING_COUNT
-               ? STATUS_OK
-               : status_set_at(error, STATUS_INVALID, place, "%d fields; there must be %d, parted by tabs", row->count,
-                               HEADING_COUNT);
+    if (!is_count(row, row->count)) {
+        return status_set_at(error, STATUS_INVALID, place, "%d fields; there must be %d, parted by tabs", row->count,
+                             row->wanted > 0 ? row->wanted : HEADING_COUNT);
+    }
+    if (row->count < HEADING_COUNT) {
+        row->fields[row->count] = UNKNOWN_WORD;
+    }
+    return STATUS_OK;
 }
 
 static enum status_code text_read(const struct row *row, int field, const char **text, struct status *error)
@@ -182,7 +193,7 @@ static enum status_code row_add(const struct row *row, const char *filter, const
 static enum status_code headings_check(const struct row *row, struct status *error)
 {
     const struct file_place place = {row->path, row->line, 1};
-    for (int at = 0; at < HEADING_COUNT; at++) {
+    for (int at = 0; at < row->count; at++) {
         if (strcmp(row->fields[at], headings[at]) != 0) {
             return status_set_at(error, STATUS_INVALID, place, "name %d is '%.40s'; it must be '%s'", at + 1,
                                  row->fields[at], headings[at]);
@@ -195,7 +206,7 @@ enum status_code points_table_read(struct line_source *lines, const char *path, 
                                    const struct point_places *places, struct law_points *points, struct status *error)
 {
     struct source_line line;
-    bool more = true, has_headings = false;
+    bool more = true;
     struct row row = {.path = path};
     enum status_code code = STATUS_OK;
     while (code == STATUS_OK && (code = line_source_next(lines, &line, &more, error)) == STATUS_OK && more) {
@@ -209,8 +220,8 @@ enum status_code points_table_read(struct line_source *lines, const char *path, 
         }
         code = row_cut(line.bytes, &row, error);
         if (code == STATUS_OK) {
-            code = has_headings ? row_add(&row, filter, places, points, error) : headings_check(&row, error);
-            has_headings = true;
+            code = row.wanted > 0 ? row_add(&row, filter, places, points, error) : headings_check(&row, error);
+            row.wanted = row.count;
         }
     }
     return code;

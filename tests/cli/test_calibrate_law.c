@@ -87,6 +87,11 @@ static void the_committed_law_follows_from_the_committed_points(void **state)
     assert_true(json_integer_or(json_get(errors, "cases"), 0) >= 2000);
     assert_true(json_real_or(json_get(errors, "median"), 1.0) <= 0.02);
     assert_true(json_real_or(json_get(errors, "p99"), 1.0) <= 0.05);
+    form = json_get(json_get(json_get(fitted, "forms"), "footprint"), "replayed");
+    errors = json_get(form, "errors");
+    assert_true(json_integer_or(json_get(errors, "cases"), 0) >= 2000);
+    assert_true(json_real_or(json_get(errors, "median"), 1.0) <= 0.02);
+    assert_true(json_real_or(json_get(errors, "p99"), 1.0) <= 0.05);
     const struct json *kinds = json_get(fitted, "kinds"), *others = json_get(committed, "kinds");
     assert_int_equal(json_count(kinds), json_count(others));
     for (size_t at = 0; at < json_count(kinds); at++) {
@@ -193,6 +198,19 @@ static void points_are_not_written_over(void **state)
     command_result_release(&result);
 }
 
+/* What has no terms has segments all the same. */
+static void the_footprint_is_told_alone(const char *const options[], const char *cause)
+{
+    struct command_result result = command_named("estimate", options);
+    assert_int_equal(result.exit_code, 0);
+    command_says(&result.error, cause);
+    command_says(&result.error, "; what follows is the footprint alone");
+    command_says(&result.output, "law of the calibration, on host: the footprint alone\n  footprint_bytes, with");
+    command_says(&result.output, "  the segments that replay has, and 14.");
+    assert_null(strstr(text_string(&result.output), "the highest moment is"));
+    command_result_release(&result);
+}
+
 static void estimate_uses_a_law_and_warns_outside_of_it(void **state)
 {
     (void)state;
@@ -227,9 +245,17 @@ static void estimate_uses_a_law_and_warns_outside_of_it(void **state)
     command_refused(command_named("estimate", train), "the law is for inference; write --mode infer or generate");
     const char *const quantised[] = {"tiny-llama", "--mode", "infer",         "--precision", "int4",
                                      "--for",      "host",   "--calibration", LAW,           NULL};
-    command_refused(command_named("estimate", quantised), "the law is for float32, float16 and bfloat16");
+    the_footprint_is_told_alone(quantised, "the law is for float32, float16 and bfloat16");
     const char *const experts[] = {"tiny-mixtral", "--mode", "infer", "--for", "host", "--calibration", LAW, NULL};
-    command_refused(command_named("estimate", experts), "the law has no terms for such a model");
+    the_footprint_is_told_alone(experts, "the law has no terms for such a model");
+    /* A law of version 1.0 has no contexts. */
+    char change[256];
+    const char *path = below("older.json");
+    snprintf(change, sizeof change, "sed 's/\"contexts\"/\"others\"/' %s >%s", LAW, path);
+    command_result_release(
+        &(struct command_result[]){command_run((const char *const[]){"sh", "-c", change, NULL}, NULL)}[0]);
+    const char *const older[] = {"tiny-mixtral", "--mode", "infer", "--for", "host", "--calibration", path, NULL};
+    command_refused(command_named("estimate", older), "the law has no terms for such a model");
 }
 
 /* A law is a file from somebody else: the numbers in it may be any, and its words too. */

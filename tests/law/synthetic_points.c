@@ -27,6 +27,7 @@ static void point_add(struct law_points *points, const struct synthetic_kind *ki
     point->decode_bytes = generates ? point->weights_bytes + (int64_t)decode : POINT_BYTES_UNKNOWN;
     point->allocated_bytes = point->weights_bytes + (int64_t)(highest + kind->allocator_bytes + kind->workspace_bytes);
     point->footprint_bytes = 20 * 1048576 + point->allocated_bytes;
+    point->replayed_bytes = POINT_BYTES_UNKNOWN;
     assert_int_equal(law_points_add(points, point, NULL), STATUS_OK);
 }
 

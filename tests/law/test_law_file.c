@@ -50,6 +50,9 @@ static int law_make(void **state)
     int file = mkstemp(path);
     const struct overhead_law_request request = {.seed = 1};
     synthetic_points_add(&points, &kind);
+    for (int at = 0; at < points.count; at++) {
+        points.all[at].replayed_bytes = points.all[at].footprint_bytes - 15000000;
+    }
     return file < 0 || close(file) != 0 || overhead_law_make(&points, &request, &law, NULL) != STATUS_OK;
 }
 
@@ -99,6 +102,25 @@ static void what_was_written_predicts_the_same(void **state)
     law_file_release(&file);
 }
 
+static void a_context_is_that_of_its_device_and_mode(void **state)
+{
+    (void)state;
+    struct law_file file = {0};
+    law_write();
+    assert_int_equal(law_file_read(path, &file, NULL), STATUS_OK);
+    assert_int_equal(file.context_count, 2);
+    const struct law_context *infer = law_file_context(&file, "host", "infer", "assay");
+    const struct law_context *generate = law_file_context(&file, "host", "generate", NULL);
+    assert_ptr_equal(infer, &file.contexts[1]);
+    assert_ptr_equal(generate, &file.contexts[0]);
+    assert_ptr_equal(law_file_context(&file, "host", "infer", "another"), infer);
+    assert_null(law_file_context(&file, "sm_90", "infer", NULL));
+    assert_true(infer->bytes == 15000000.0 && infer->p99 == 0.0);
+    assert_int_equal(infer->case_count, 4 * 32);
+    assert_int_equal(infer->model_count, 4);
+    law_file_release(&file);
+}
+
 static void a_case_outside_is_told_with_its_variables(void **state)
 {
     (void)state;
@@ -134,11 +156,27 @@ static void refused(const char *text, const char *expected)
     law_file_release(&file);
 }
 
+/* What is said of the law that was written if one place of it is another. */
+static void law_change(const char *was, const char *is, const char *expected)
+{
+    struct text text = {0}, changed = {0};
+    struct json *document = overhead_law_json(law, "0.1.0");
+    assert_int_equal(json_write(document, 1, &text, NULL), STATUS_OK);
+    const char *place = strstr(text_string(&text), was);
+    assert_non_null(place);
+    text_append_bytes(&changed, text_string(&text), (size_t)(place - text_string(&text)));
+    text_format(&changed, "%s%s", is, place + strlen(was));
+    refused(text_string(&changed), expected);
+    text_release(&text);
+    text_release(&changed);
+    json_release(document);
+}
+
 #define HEAD(major, law) "{\"schema\": {\"name\": \"assay-law\", \"major\": " major "}, \"law\": \"" law "\", "
 #define KIND                                                                                                           \
     HEAD("1", "inference-overhead")                                                                                    \
-    "\"kinds\": [{\"kind\": \"k\", \"target\": \"host\", \"program\": \"assay\", \"precisions\": [], "                 \
-    "\"attentions\": [], \"logits\": [], \"caches\": [], "
+    "\"kinds\": [{\"kind\": \"k\", \"target\": \"host\", \"program\": \"assay\", \"precisions\": [\"float32\"], "      \
+    "\"attentions\": [\"sdpa\"], \"logits\": [\"all\"], \"caches\": [\"none\"], "
 
 static void files_that_are_no_law_are_refused(void **state)
 {
@@ -155,7 +193,17 @@ static void files_that_are_no_law_are_refused(void **state)
             "'kinds[0].coefficients.cache.value' must be a number");
     refused(KIND "\"allocator_bytes\": 1, \"range\": {\"batch\": [1]}}]}",
             "'kinds[0].range.batch' must be a list of two whole numbers");
+    refused(KIND "\"allocator_bytes\": 1}]}",
+            "'kinds[0].range' must be an object: without it no case is outside of the law; fit it again");
+    refused(KIND "\"allocator_bytes\": 1, \"range\": {\"batch\": [1, 8]}}]}",
+            "'kinds[0].range.seq' must be a list of two whole numbers");
     refused(KIND "\"allocator_bytes\": \"1\"}]}", "'kinds[0].allocator_bytes' must be a number");
+    law_change("\"precisions\": [", "\"precisions\": [], \"others\": [",
+               "'kinds[0].precisions' must be a list of 1 to 15 words");
+    law_change("\"contexts\": [", "\"contexts\": 3, \"others\": [",
+               "'contexts' must be a list of at most 1000 contexts");
+    law_change("\"bytes\":", "\"byte\":", "'contexts[0].bytes' must be a number");
+    law_change("\"mode\": \"generate\"", "\"mode\": 7", "'contexts[0].mode' must be a word");
     refused(HEAD("1", "inference-overhead") "\"kinds\": [{\"allocator_bytes\": 1}]}", "'kinds[0].kind' must be a word");
 }
 
@@ -163,6 +211,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_written_predicts_the_same),
+        cmocka_unit_test(a_context_is_that_of_its_device_and_mode),
         cmocka_unit_test(a_case_outside_is_told_with_its_variables),
         cmocka_unit_test(files_that_are_no_law_are_refused),
     };

@@ -103,6 +103,10 @@ static void a_table_is_read_as_it_was_written(void **state)
     "# assay law points 1\n"                                                                                           \
     "model\tkind\ttarget\tprogram\tmode\tprecision\tattention\tlogits\tcache\tbatch\tseq\tnew_tokens\thidden\twidth\t" \
     "cached\theads\tlayers\tffn\tvocab\timage\tweights\tpass\tdecode\tallocated\tfootprint\n"
+#define HEAD26                                                                                                         \
+    "# assay law points 1\n"                                                                                           \
+    "model\tkind\ttarget\tprogram\tmode\tprecision\tattention\tlogits\tcache\tbatch\tseq\tnew_tokens\thidden\twidth\t" \
+    "cached\theads\tlayers\tffn\tvocab\timage\tweights\tpass\tdecode\tallocated\tfootprint\treplayed\n"
 #define WORDS "gpt2\t-\tsm_80\tPyTorch\tinfer\tfloat16\teager\tall\tnone\t"
 
 /* Numbers of a model that a row leaves out are those of its configuration. */
@@ -130,6 +134,71 @@ static void a_model_is_looked_up(void **state)
 }
 
 /* What would act on a terminal is kept so that it does not. */
+/* Tables that were written before segments were replayed have one name less; a line then has one field less too. */
+static void a_table_may_lack_what_is_replayed(void **state)
+{
+    (void)state;
+    struct law_points points = {0};
+    file_write(HEAD WORDS "1\t128\t0\t-\t-\t-\t-\t-\t-\t-\t-\t249000000\t-\t-\t280000000\t290000000\n");
+    assert_int_equal(law_points_read(path, NULL, &places, &points, NULL), STATUS_OK);
+    assert_int_equal(points.all[0].footprint_bytes, 290000000);
+    assert_int_equal(points.all[0].replayed_bytes, POINT_BYTES_UNKNOWN);
+    law_points_release(&points);
+    file_write(HEAD26 WORDS "1\t128\t0\t-\t-\t-\t-\t-\t-\t-\t-\t249000000\t-\t-\t280000000\t-\t287309824\n");
+    assert_int_equal(law_points_read(path, NULL, &places, &points, NULL), STATUS_OK);
+    assert_int_equal(points.all[0].replayed_bytes, 287309824);
+    law_points_release(&points);
+}
+
+#define RUN                                                                                                            \
+    "{\"type\": \"run\", \"schema\": {\"name\": \"assay-record\", \"major\": 1, \"minor\": 2}, \"run_id\": \"00\", "   \
+    "\"started\": \"2026-11-01T00:00:00Z\", \"tool\": {\"name\": \"pytorch\", \"version\": \"2\"}, \"suite\": "        \
+    "{\"name\": \"s\", \"path\": \"a plan\", \"plan_hash\": \"0\", \"case_count\": 2, \"selected_count\": 2}, "        \
+    "\"device\": \"cuda:0\"}\n"
+#define STAGE(name, bytes)                                                                                             \
+    "\"" name "\": {\"requested_bytes\": " bytes ", \"requested_bytes_peak\": " bytes ", \"allocated_bytes\": " bytes  \
+    ", \"allocated_bytes_peak\": " bytes ", \"reserved_bytes\": 2097152, \"reserved_bytes_peak\": 2097152, "           \
+    "\"device_bytes\": null, \"process_bytes\": 700000000, \"process_bytes_peak\": null, \"seconds\": null, "          \
+    "\"categories_at_peak\": null}"
+#define CASE                                                                                                           \
+    "{\"type\": \"case\", \"id\": \"a\", \"identity\": {\"model\": \"%s\", \"mode\": \"infer\", \"precision\": "       \
+    "\"float32\", \"batch\": %d, \"seq\": 8, \"attention\": \"sdpa\", \"optimizer\": null, \"loss\": null, "           \
+    "\"lora_rank\": null, \"lora_targets\": null, \"checkpointing\": null, \"accumulate\": null, \"new_tokens\": "     \
+    "null, \"cache\": null, \"logits\": \"all\", \"head\": \"lm\"}, \"status\": \"ok\", \"reason\": null, "            \
+    "\"duration_s\": 1, \"attempt\": 1, \"device\": {\"kind\": \"cuda\", \"name\": \"G\", \"spec\": \"cuda:0\", "      \
+    "\"total_bytes\": null, \"driver\": null, \"runtime\": null, \"pci_bus_id\": null, \"uuid\": null, \"target\": "   \
+    "\"sm_90\"}, "                                                                                                     \
+    "\"stages\": {" STAGE("load", "30000") ", " STAGE(                                                                 \
+        "forward", "40000") "}, \"requested_bytes_peak\": 40000, "                                                     \
+                            "\"allocated_bytes_peak\": 50000, \"reserved_bytes_peak\": 2097152, \"context\": null, "   \
+                            "\"peak_stage\": \"forward\", \"categories_at_peak\": null, \"causes\": null, "            \
+                            "\"saved_for_backward_bytes\": "                                                           \
+                            "null, \"attention_backend\": null, \"sequence_hash\": null, \"validity\": {\"valid\": "   \
+                            "true, \"reasons\": []}, "                                                                 \
+                            "\"oom\": null, \"loss\": null, \"verdicts\": [], \"estimates\": %s}\n"
+
+/* Another program predicts nothing; its case is replayed here. A prediction that a record has is taken as it is. */
+static void segments_of_another_program_are_replayed(void **state)
+{
+    (void)state;
+    struct law_points points = {0};
+    char line[2][2048];
+    struct text all = {0};
+    snprintf(line[0], sizeof line[0], CASE, "tiny-llama", 2, "null");
+    snprintf(line[1], sizeof line[1], CASE, "tiny-llama", 4, "{\"replay\": {\"reserved_bytes_peak\": 12345}}");
+    text_format(&all, "%s%s%s", RUN, line[0], line[1]);
+    file_write(text_string(&all));
+    text_release(&all);
+    struct status error = {0};
+    if (law_points_read(path, NULL, &places, &points, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    assert_int_equal(points.count, 2);
+    assert_int_equal(points.all[0].replayed_bytes, 35651584);
+    assert_int_equal(points.all[1].replayed_bytes, 12345);
+    law_points_release(&points);
+}
+
 static void words_from_outside_do_not_act(void **state)
 {
     (void)state;
@@ -176,7 +245,7 @@ static void refused(const char *table, const char *expected)
 static void tables_that_are_wrong_are_refused_with_their_place(void **state)
 {
     (void)state;
-    refused("# assay law points 1\nmodel\tkind\n", "2:1: 2 fields; there must be 25, parted by tabs");
+    refused("# assay law points 1\nmodel\tkind\n", "2:1: 2 fields; there must be 26, parted by tabs");
     refused(HEAD "a\tb\n", "3:1: 2 fields; there must be 25, parted by tabs");
     refused(HEAD WORDS "1\t-5\t0\t-\t-\t-\t-\t-\t-\t-\t-\t1\t-\t-\t2\t-\n",
             "3:53: 'seq' is '-5'; it must be a whole number below 10^18, or - if it is not known");
@@ -203,6 +272,8 @@ int main(void)
         cmocka_unit_test(a_filter_chooses_cases),
         cmocka_unit_test(a_table_is_read_as_it_was_written),
         cmocka_unit_test(a_model_is_looked_up),
+        cmocka_unit_test(a_table_may_lack_what_is_replayed),
+        cmocka_unit_test(segments_of_another_program_are_replayed),
         cmocka_unit_test(words_from_outside_do_not_act),
         cmocka_unit_test(sizes_beyond_63_bits_are_no_point),
         cmocka_unit_test(tables_that_are_wrong_are_refused_with_their_place),

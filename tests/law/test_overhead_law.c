@@ -234,6 +234,70 @@ static void a_kind_of_two_models_borrows_a_law(void **state)
     law_points_release(&points);
 }
 
+static int value_order(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* The median of footprint less replayed segments over the cases of a mode but those of a model. */
+static double context_without(const struct law_points *points, const char *mode, const char *model)
+{
+    double values[600];
+    int count = 0;
+    for (int at = 0; at < points->count; at++) {
+        const struct law_point *point = &points->all[at];
+        if (strcmp(point->mode, mode) == 0 && strcmp(point->model, model) != 0 && point->replayed_bytes > 0) {
+            values[count++] = (double)(point->footprint_bytes - point->replayed_bytes);
+        }
+    }
+    qsort(values, (size_t)count, sizeof *values, value_order);
+    return (values[(count - 1) / 2] + values[count / 2]) / 2.0;
+}
+
+/* Segments that are no sum of tensors: the structural form is off by them, the replayed one by the context alone. */
+static void segments_are_replayed_and_the_context_is_the_rest(void **state)
+{
+    (void)state;
+    struct law_points points = {0};
+    synthetic_points_add(&points, &plain);
+    for (int at = 0; at < points.count; at++) {
+        struct law_point *point = &points.all[at];
+        int64_t held = (int64_t)(at * 7919 % 21) * 1048576;
+        point->replayed_bytes = at % 50 == 3 ? POINT_BYTES_UNKNOWN : point->allocated_bytes + held;
+        point->footprint_bytes = point->allocated_bytes + held + 30000000 + at * 104729 % 1000 * 500;
+    }
+    struct overhead_law *law = law_of(&points, 1, 50);
+    assert_int_equal(law->unreplayed_count, 4);
+    assert_int_equal(law->context_count, 2);
+    assert_string_equal(law->contexts[0].mode, "generate");
+    for (int at = 0; at < 2; at++) {
+        const struct overhead_context *context = &law->contexts[at];
+        assert_int_equal(context->model_count, 5);
+        assert_true(context->bytes == context_without(&points, context->mode, "none"));
+        assert_true(context->spread.low <= context->bytes && context->bytes <= context->spread.high);
+        assert_true(context->spread.low < context->spread.high);
+    }
+    for (int at = 0; at < points.count; at++) {
+        const struct law_point *point = &points.all[at];
+        double off = law->errors[OVERHEAD_FOOTPRINT][FORM_REPLAYED][at], measured = (double)point->footprint_bytes;
+        double bytes = context_without(&points, point->mode, point->model) + (double)point->replayed_bytes;
+        assert_true(point->replayed_bytes > 0 ? fabs(off - (bytes - measured) / measured) < 1e-12 : isnan(off));
+    }
+    struct overhead_held held[HELD_COUNT];
+    assert_int_equal(overhead_held_make(law, held, NULL), STATUS_OK);
+    int held_count = 0;
+    for (int row = 0; row < HELD_COUNT; row++) {
+        held_count += held[row].errors.count;
+    }
+    assert_int_equal(held_count, points.count - 4);
+    assert_true(overhead_goal_is_met(&law->summary[OVERHEAD_FOOTPRINT][FORM_REPLAYED]));
+    assert_false(overhead_goal_is_met(&law->summary[OVERHEAD_FOOTPRINT][FORM_STRUCTURAL]));
+    assert_int_equal(law->summary[OVERHEAD_ALLOCATED][FORM_REPLAYED].count, 0);
+    overhead_law_release(law);
+    law_points_release(&points);
+}
+
 /* Of 100 bytes of weights 121 are too little, 120 and 110 close, 109 is wasteful (weights_rule.h). */
 static void the_rule_is_counted_as_reports_count_it(void **state)
 {
@@ -313,6 +377,7 @@ int main(void)
         cmocka_unit_test(too_few_models_are_refused),
         cmocka_unit_test(a_kind_of_two_models_is_not_judged),
         cmocka_unit_test(a_kind_of_two_models_borrows_a_law),
+        cmocka_unit_test(segments_are_replayed_and_the_context_is_the_rest),
         cmocka_unit_test(the_rule_is_counted_as_reports_count_it),
         cmocka_unit_test(a_moment_is_the_worked_number),
     };
