@@ -105,7 +105,7 @@ static enum status_code spec_name(const struct device_claim_request *request, in
     bool may_be_gpu = spec_may_be_gpu(spec);
     bool is_named = may_be_gpu && device_lock_name(json_string_or(json_get(answer, "uuid"), ""),
                                                    json_string_or(json_get(answer, "pci_bus_id"), ""), name->text);
-    if (may_be_gpu && (answer == NULL || (kind != NULL && strcmp(kind, "cuda") == 0 && !is_named))) {
+    if (!request->looks_only && may_be_gpu && (answer == NULL || (kind != NULL && strcmp(kind, "cuda") == 0 && !is_named))) {
         char text[STATUS_TEXT_BYTES];
         snprintf(text, sizeof text, "%s is not locked against other runs: which GPU it stands for could not be told",
                  spec);
@@ -218,7 +218,7 @@ enum status_code device_claim_take(const struct device_claim_request *request, s
             code = spec_name(request, i, &taken, &names[i], error);
         }
     }
-    if (code == STATUS_OK) {
+    if (code == STATUS_OK && !request->looks_only) {
         code = names_lock(request, names, names_settle(names, request->spec_count), &taken, error);
     }
     free(names);

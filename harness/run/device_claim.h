@@ -23,6 +23,7 @@ struct device_claim_request {
     struct json *const *answers;    /* of device_claim_ask, by spec; NULL: they are asked now */
     const struct suite_case *case_; /* any; of a child that asks which GPU a spec stands for */
     const struct run_signals *signals;
+    bool looks_only; /* nothing will be measured: nothing is locked, and a GPU that another run has is no matter */
 };
 
 /* Asks in a child what one spec stands for; options->runner must be able to say it. *answer: its whole answer, or NULL

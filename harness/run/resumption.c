@@ -1,183 +1,12 @@
-/* Resumption: a run line held against what it would be today, and case lines to a list of what is done. */
+/* Resumption: case lines to a list of what is done. Whether the run is the same one is resumption_check.c's. */
 #include "harness/run/resumption.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "harness/base/name_table.h"
 #include "harness/run/case_line.h"
-#include "harness/run/run_line.h"
-
-enum { VALUE_SHOWN = 100 };
-
-/* ---- is it the same run? ---- */
-
-/* What must be equal in the run lines, and what its user knows it as. */
-static const struct {
-    const char *object; /* in which the member is; NULL: the line */
-    const char *key, *words;
-} SAME[] = {
-    {"suite", "name", "the suite"},
-    {"suite", "plan_hash", "the hash of the suite's cases"},
-    {"suite", "settings_hash", "the hash of the suite's settings"},
-    {"suite", "filter", "what --filter, --not and --shard choose"},
-    {"shard", "plan_hash", "the plan of the shards"},
-    {"suite", "selected_count", "the number of attempts"},
-    {"tool", "version", "the version of assay"},
-    {"tool", "revision", "the revision of assay"},
-    {NULL, "device", "--device"},
-    {NULL, "constants", "--constants"},
-    {NULL, "fitting", "--fitting"},
-    {NULL, "note_calibrated", "--note-calibrated"},
-    {NULL, "shared", "a device that is shared (--jobs, --share-device)"},
-    {NULL, "proof", "--prove"},
-};
-
-/* Environment variables that say which GPU is taken, and not what it does. */
-static const char *const PLACES_ALONE[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", NULL};
-
-/* Of a device: what its figures depend on. Which one of several alike it is, is no matter. */
-static const char *const DEVICE_KEYS[] = {"kind", "name", "threads", "driver", "runtime", "libraries", NULL};
-
-/* The value as people read it; absent is null. */
-static void value_append(struct text *text, const struct json *value)
-{
-    if (json_kind(value) == JSON_KIND_STRING) {
-        text_append(text, json_string_or(value, ""));
-    } else if (value == NULL || json_write(value, 0, text, NULL) != STATUS_OK) {
-        text_append(text, "null");
-    }
-}
-
-static enum status_code refuse(const struct run_options *options, const struct json *run, const char *words,
-                               const struct text *then, const struct text *now, struct status *error)
-{
-    if (then->failed || now->failed) {
-        return status_set(error, STATUS_OUT_OF_MEMORY, "%s: no memory to resume its run", options->folder);
-    }
-    return status_set(error, STATUS_INVALID,
-                      "--resume: the run of %.40s in %.300s cannot go on: %s was %.*s, and is %.*s; give what it was "
-                      "begun with, or leave --resume out, which begins another run",
-                      json_string_or(json_get(run, "started"), ""), options->folder, words, VALUE_SHOWN,
-                      text_string(then), VALUE_SHOWN, text_string(now));
-}
-
-static enum status_code values_compare(const struct run_options *options, const struct json *run, const char *words,
-                                       const struct json *then, const struct json *now, struct status *error)
-{
-    struct text before = {0}, today = {0};
-    value_append(&before, then);
-    value_append(&today, now);
-    enum status_code code = STATUS_OK;
-    if (before.failed || today.failed || strcmp(text_string(&before), text_string(&today)) != 0) {
-        code = refuse(options, run, words, &before, &today, error);
-    }
-    text_release(&before);
-    text_release(&today);
-    return code;
-}
-
-static bool is_of_places_alone(const char *name)
-{
-    bool found = false;
-    for (size_t i = 0; PLACES_ALONE[i] != NULL; i++) {
-        found = found || strcmp(PLACES_ALONE[i], name) == 0;
-    }
-    return found;
-}
-
-/* The variables of one line, each compared with that of the other; those that only the other has are left to it. */
-static enum status_code variables_compare(const struct run_options *options, const struct json *run,
-                                          const struct json *names, const struct json *now, struct status *error)
-{
-    const struct json *then = json_get(run, "variables");
-    enum status_code code = STATUS_OK;
-    for (const char *name = json_key_after(names, NULL); name != NULL && code == STATUS_OK;
-         name = json_key_after(names, name)) {
-        if (!is_of_places_alone(name)) {
-            code = values_compare(options, run, name, json_get(then, name), json_get(now, name), error);
-        }
-    }
-    return code;
-}
-
-/* What can be compared before a device is asked. */
-static enum status_code lines_compare(const struct run_options *options, const struct json *run, const struct json *own,
-                                      struct status *error)
-{
-    enum status_code code = STATUS_OK;
-    for (size_t i = 0; i < sizeof SAME / sizeof SAME[0] && code == STATUS_OK; i++) {
-        const struct json *then = SAME[i].object != NULL ? json_get(run, SAME[i].object) : run;
-        const struct json *now = SAME[i].object != NULL ? json_get(own, SAME[i].object) : own;
-        code =
-            values_compare(options, run, SAME[i].words, json_get(then, SAME[i].key), json_get(now, SAME[i].key), error);
-    }
-    const struct json *variables = json_get(own, "variables");
-    if (code == STATUS_OK) {
-        code = variables_compare(options, run, json_get(run, "variables"), variables, error);
-    }
-    return code == STATUS_OK ? variables_compare(options, run, variables, variables, error) : code;
-}
-
-static enum status_code run_check(const struct run_options *options, const struct json *run, struct status *error)
-{
-    struct device_claim nothing = {.devices = json_array_new()};
-    struct run_options plain = *options;
-    int total = options->choice != NULL ? options->choice->attempt_count : 0;
-    for (int i = 0; options->choice == NULL && i < options->suite->case_count; i++) {
-        total += case_choice_attempts(NULL, options->suite, i);
-    }
-    plain.hardware = NULL;
-    struct json *own = run_line_make(&plain, &nothing, total, NULL);
-    enum status_code code = own != NULL ? lines_compare(options, run, own, error)
-                                        : status_set(error, STATUS_OUT_OF_MEMORY, "no memory for a record");
-    json_release(own);
-    json_release(nothing.devices);
-    return code;
-}
-
-static const struct json *device_of(const struct json *devices, const char *spec)
-{
-    for (size_t i = 0; i < json_count(devices); i++) {
-        const struct json *device = json_at(devices, i);
-        if (strcmp(json_string_or(json_get(device, "spec"), ""), spec) == 0) {
-            return device;
-        }
-    }
-    return NULL;
-}
-
-/* Those of one list, each against the device of the other that the same spec stood for. */
-static enum status_code devices_compare(const struct run_options *options, const struct json *run,
-                                        const struct json *specs, const struct json *now, struct status *error)
-{
-    enum status_code code = STATUS_OK;
-    for (size_t i = 0; i < json_count(specs) && code == STATUS_OK; i++) {
-        const char *spec = json_string_or(json_get(json_at(specs, i), "spec"), "");
-        const struct json *then_device = device_of(json_get(run, "devices"), spec), *now_device = device_of(now, spec);
-        for (size_t k = 0; DEVICE_KEYS[k] != NULL && code == STATUS_OK; k++) {
-            char words[VALUE_SHOWN];
-            snprintf(words, sizeof words, "the %s of device %.60s", DEVICE_KEYS[k], spec);
-            code = values_compare(options, run, words, json_get(then_device, DEVICE_KEYS[k]),
-                                  json_get(now_device, DEVICE_KEYS[k]), error);
-        }
-    }
-    return code;
-}
-
-enum status_code resumption_devices_check(const struct run_options *options, const struct resumption *resumption,
-                                          const struct json *devices, struct status *error)
-{
-    const struct json *run = resumption->run;
-    enum status_code code = devices_compare(options, run, json_get(run, "devices"), devices, error);
-    return code == STATUS_OK ? devices_compare(options, run, devices, devices, error) : code;
-}
-
-/* ---- what is done? ---- */
 
 struct resumption_reading {
     const struct run_options *options;
@@ -219,7 +48,9 @@ static bool run_begin(struct resumption_reading *reading, const struct json *lin
     made->number = 1;
     made->made = calloc((size_t)reading->attempt_count + 1, sizeof *made->made);
     made->failed = calloc((size_t)reading->options->suite->case_count + 1, sizeof *made->failed);
-    return made->run != NULL && made->made != NULL && made->failed != NULL && went_down_clear(reading);
+    made->constants = json_array_new();
+    return made->run != NULL && made->made != NULL && made->failed != NULL && made->constants != NULL &&
+           went_down_clear(reading);
 }
 
 /* The attempt of this line is done, if it is one of those that the run is to make. */
@@ -241,7 +72,7 @@ static bool attempt_take(struct resumption_reading *reading, const struct json *
     made->counts[status]++;
     made->failed[index] = made->failed[index] || case_status_is_failure(status);
     outcome_add(&made->outcome, line);
-    return true;
+    return resumption_constants_note(made->constants, line);
 }
 
 /* A line that stays, and with it those that were doubtful before it. */
@@ -330,7 +161,7 @@ enum status_code resumption_read(const struct run_options *options, struct resum
                                                     : status_set(error, STATUS_OUT_OF_MEMORY,
                                                                  "%s: no memory to resume its run", options->folder);
     if (code == STATUS_OK && made.run != NULL) {
-        code = run_check(options, made.run, error);
+        code = resumption_run_check(options, made.run, error);
     }
     json_release(reading.went_down);
     name_table_release(&reading.ids);
@@ -373,6 +204,7 @@ void resumption_release(struct resumption *resumption)
 {
     json_release(resumption->run);
     json_release(resumption->end);
+    json_release(resumption->constants);
     free(resumption->made);
     free(resumption->failed);
     outcome_release(&resumption->outcome);

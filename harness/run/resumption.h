@@ -13,6 +13,7 @@
 struct resumption {
     struct json *run;       /* the first run line of the run; NULL: no records are there */
     struct json *end;       /* its end line; NULL: it was killed */
+    struct json *constants; /* an object for each class of devices and the constants that its attempts used */
     int64_t number;         /* of this resumption, from 1 */
     bool *made;             /* by attempt, in the order of the suite and its choice */
     int made_count;         /* of these */
@@ -24,11 +25,24 @@ struct resumption {
 };
 
 /* Reads the last run of the folder, which must be one of the same suite, choice, program and options; what stood for
- * its devices is compared by resumption_devices_check. Nothing is written. STATUS_INVALID: "--resume: the run of
+ * its devices is compared by resumption_devices_check, and their constants by resumption_constants_check. Nothing is
+ * written. STATUS_INVALID: "--resume: the run of
  * 2026-11-20T02:00:00Z in DIR cannot go on: --prove was none, and is replay; remedy". Errors of a record_stream. The
  * caller releases *resumption. */
 enum status_code resumption_read(const struct run_options *options, struct resumption *resumption,
                                  struct status *error);
+
+/* What of that needs no device: `run` is a run line. STATUS_INVALID as above. */
+enum status_code resumption_run_check(const struct run_options *options, const struct json *run, struct status *error);
+
+/* Adds {"kind", "name", "threads", "hash"} of a case line to the list, once of each: the device that it was measured
+ * on, and the constants that its predictions used (hash null: none). False: memory ran out. */
+bool resumption_constants_note(struct json *list, const struct json *line);
+
+/* Whether the same constants are found today for those devices, if nobody named any. STATUS_INVALID as above; errors of
+ * constants_find. */
+enum status_code resumption_constants_check(const struct run_options *options, const struct resumption *resumption,
+                                            struct status *error);
 
 /* devices: of the run line that would be written now. STATUS_INVALID as above. */
 enum status_code resumption_devices_check(const struct run_options *options, const struct resumption *resumption,

@@ -109,7 +109,8 @@ static enum status_code devices_claim(struct run *run)
                                                  .spec_count = specs.count,
                                                  .answers = run->lanes.count > 0 ? run->lanes.answers : NULL,
                                                  .case_ = &run->options->suite->cases[0],
-                                                 .signals = &run->signals};
+                                                 .signals = &run->signals,
+                                                 .looks_only = run->result.finished};
     code = device_claim_take(&request, &run->claim, run->error);
     device_specs_release(&specs);
     return code;
@@ -152,16 +153,38 @@ static enum status_code resumption_begin(struct run *run)
             options->max_failures > 0 && run->failed_count >= options->max_failures && run->done < run->result.total;
         run->result.finished = resumption_is_finished(&run->resumption) || run->result.stopped;
     }
-    resumption_tell(options, &run->resumption, &run->result);
+    if (!run->result.finished) {
+        resumption_tell(options, &run->resumption, &run->result);
+    }
     return STATUS_OK;
 }
 
-/* The last run of the folder has nothing left to do: the result is its own. */
-static void finished_settle(struct run *run)
+/* What the attempts that are there were made on and judged by is what is here now. */
+static enum status_code resumption_check(struct run *run)
 {
+    enum status_code code = resumption_devices_check(run->options, &run->resumption, run->claim.devices, run->error);
+    return code == STATUS_OK ? resumption_constants_check(run->options, &run->resumption, run->error) : code;
+}
+
+/* The last run of the folder has nothing left to do: the result is its own, if it would be made of the same today. A
+ * night that begins with --resume must not pass for good because one of last week, under another driver, did. */
+static enum status_code finished_settle(struct run *run)
+{
+    enum status_code code = run->options->all_gpus ? lanes_find(run) : STATUS_OK;
+    if (code == STATUS_OK) {
+        code = devices_claim(run);
+    }
+    if (code == STATUS_OK) {
+        code = resumption_check(run);
+    }
+    if (code != STATUS_OK) {
+        return code;
+    }
     snprintf(run->result.run_id, sizeof run->result.run_id, "%s",
              json_string_or(json_get(run->resumption.run, "run_id"), ""));
+    resumption_tell(run->options, &run->resumption, &run->result);
     result_settle(run);
+    return STATUS_OK;
 }
 
 /* Devices, records, attempts. */
@@ -176,7 +199,7 @@ static enum status_code run_make(struct run *run)
         code = constants_check(run->options, run->claim.devices, run->error);
     }
     if (code == STATUS_OK && run->resumption.run != NULL) {
-        code = resumption_devices_check(options, &run->resumption, run->claim.devices, run->error);
+        code = resumption_check(run);
     }
     if (code == STATUS_OK && run->writer == NULL) {
         code = record_writer_open(options->folder, &run->writer, run->error);
@@ -224,7 +247,7 @@ enum status_code run_suite(const struct run_options *options, struct run_result 
         code = resumption_begin(&run);
     }
     if (code == STATUS_OK && run.result.finished) {
-        finished_settle(&run);
+        code = finished_settle(&run);
     } else if (code == STATUS_OK) {
         code = run_make(&run);
     }

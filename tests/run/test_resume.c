@@ -362,10 +362,10 @@ static void other_options_are_refused(void **state)
     refused_check(scene, &options, "the version of assay was 1.2.3, and is 1.2.4");
     options = options_told(scene);
     options.revision = "abc";
-    refused_check(scene, &options, "the revision of assay was null, and is abc");
+    refused_check(scene, &options, "the revision of assay was not set, and is abc");
     options = options_told(scene);
     options.reference_dir = "results/reference";
-    refused_check(scene, &options, "--constants was none, and is null");
+    refused_check(scene, &options, "--constants was none, and is not set");
     options = options_told(scene);
     const struct case_rules rules = {.repeat = 2};
     struct case_choice choice = {0};
@@ -374,7 +374,7 @@ static void other_options_are_refused(void **state)
     refused_check(scene, &options, "the number of attempts was 2, and is 4");
     case_choice_drop(&choice, 1);
     case_choice_tell(&choice, "part 1 of 2");
-    refused_check(scene, &options, "what --filter, --not and --shard choose was null, and is part 1 of 2");
+    refused_check(scene, &options, "what --filter, --not and --shard choose was not set, and is part 1 of 2");
     case_choice_release(&choice);
 }
 
@@ -387,7 +387,7 @@ static void another_suite_device_or_environment_is_refused(void **state)
     refused_check(scene, &options, "the driver of device auto was driver 1, and is driver 2");
     driver = "driver 1";
     setenv("MALLOC_ARENA_MAX", "3", 1);
-    refused_check(scene, &options, "MALLOC_ARENA_MAX was null, and is 3");
+    refused_check(scene, &options, "MALLOC_ARENA_MAX was not set, and is 3");
     unsetenv("MALLOC_ARENA_MAX");
     struct suite kept = scene->suite;
     suite_set(scene, "batch: [1, 15], tolerances: {rule: {total_bytes: 60%}}");
