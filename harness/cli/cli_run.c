@@ -11,7 +11,6 @@
 #include "harness/cli/choice_options.h"
 #include "harness/cli/command.h"
 #include "harness/cli/constants_option.h"
-#include "harness/cli/last_failed.h"
 #include "harness/cli/model_notes.h"
 #include "harness/cli/needed_gpu.h"
 #include "harness/cli/number_option.h"
@@ -20,6 +19,7 @@
 #include "harness/cli/program_revision.h"
 #include "harness/cli/report_files.h"
 #include "harness/cli/resource_path.h"
+#include "harness/cli/run_choice.h"
 #include "harness/cli/run_progress.h"
 #include "harness/cli/run_shards.h"
 #include "harness/cli/run_verbose.h"
@@ -162,11 +162,6 @@ static enum status_code options_read(const struct arguments *arguments, char dev
     if (code == STATUS_OK) {
         code = number_option_read(arguments, "max-failures", 1, SUITE_CASES_MAXIMUM, &run->max_failures, error);
     }
-    if (code == STATUS_OK && run->resume && arguments_value(arguments, "last-failed") != NULL) {
-        code = status_set(error, STATUS_INVALID,
-                          "run: --resume goes on with a run as it was begun, and --last-failed begins another; leave "
-                          "one out");
-    }
     if (code == STATUS_OK && run->device != NULL && is_all_gpus(run->device)) {
         run->all_gpus = true;
         run->device = "cuda";
@@ -231,6 +226,35 @@ static enum status_code junit_give(const struct arguments *arguments, const stru
                                                      : STATUS_OK;
 }
 
+/* Of --last-failed, where nothing failed. */
+static enum status_code nothing_give(const struct arguments *arguments, const struct run_options *run,
+                                     struct status *error)
+{
+    const char *path = arguments_value(arguments, "junit");
+    struct text why = {0}, clean = {0};
+    text_format(&why, "no case that is chosen failed in %s; nothing was measured", run->folder);
+    terminal_append(&clean, text_string(&why));
+    output_warning("assay: run: %s", text_string(&clean));
+    enum status_code code =
+        path != NULL ? report_junit_write_nothing(run->suite->name, text_string(&why), false, path, error) : STATUS_OK;
+    text_release(&clean);
+    text_release(&why);
+    return code;
+}
+
+/* Of a run that failed: what it did, or that it did not begin. A page of yesterday must not stand for today's run. */
+static void failed_junit_give(const struct arguments *arguments, const struct run_options *run,
+                              const struct run_result *result, const struct status *error)
+{
+    const char *path = arguments_value(arguments, "junit");
+    char why[STATUS_LINE_BYTES];
+    if (path != NULL && result->run_id[0] == '\0') {
+        (void)report_junit_write_nothing(run->suite->name, status_line(error, why), true, path, NULL);
+    } else {
+        (void)junit_give(arguments, run, result, NULL);
+    }
+}
+
 /* What is told of a run that came to its end, or to a signal: each part even if another could not be given. */
 static enum status_code result_give(const struct arguments *arguments, struct arena *arena,
                                     const struct run_options *run, const struct run_result *result,
@@ -250,31 +274,6 @@ static enum status_code result_give(const struct arguments *arguments, struct ar
     return outcome_give(result, code, exit_code, error);
 }
 
-/* The part of the suite that --shard names, if it is given. */
-static enum status_code shard_choose(const struct arguments *arguments, struct run_options *run,
-                                     struct case_choice *choice, struct shard_plan *shards, struct status *error)
-{
-    struct shard_wish wish;
-    struct text words = shard_options_text(run, arguments_value(arguments, "constants"));
-    const struct shard_question question = {.suite = run->suite,
-                                            .device = run->device,
-                                            .options = text_string(&words),
-                                            .catalogue_dir = run->catalogue_dir};
-    enum status_code code = shard_option_read(arguments, &wish, error);
-    if (code == STATUS_OK && wish.count > 0 && arguments_value(arguments, "last-failed") != NULL) {
-        code = status_set(error, STATUS_INVALID,
-                          "run: --last-failed chooses by results that other machines do not have, and --shard needs "
-                          "one choice for all; leave out one of them");
-    }
-    if (code == STATUS_OK) {
-        code = shard_take(&wish, &question, choice, shards, error);
-    }
-    run->shards = wish.count > 0 ? shards : NULL;
-    run->shard = wish.index;
-    text_release(&words);
-    return code;
-}
-
 /* Which cases, and whether what is made of them can be written: before anything is measured. */
 static enum status_code suite_prepare(const struct arguments *arguments, struct arena *arena, struct run_options *run,
                                       struct case_choice *choice, struct shard_plan *shards, struct status *error)
@@ -284,16 +283,9 @@ static enum status_code suite_prepare(const struct arguments *arguments, struct 
     if (run->folder == NULL) {
         return status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path");
     }
-    enum status_code code = choice_options_read(arguments, run->suite, choice, error);
-    run->choice = choice;
+    enum status_code code = run_choice_make(arguments, run, choice, shards, error);
     if (code == STATUS_OK && arguments_value(arguments, "need-gpu") != NULL) {
         code = needed_gpu_check(run->device, run->lock_folder, error);
-    }
-    if (code == STATUS_OK) {
-        code = shard_choose(arguments, run, choice, shards, error);
-    }
-    if (code == STATUS_OK && arguments_value(arguments, "last-failed") != NULL) {
-        code = last_failed_choose(run->folder, run->suite, choice, error);
     }
     if (code == STATUS_OK) {
         code = parent_folders_make(run->folder, error);
@@ -312,7 +304,7 @@ static enum status_code suite_run(const struct arguments *arguments, struct aren
     struct shard_plan shards = {0};
     enum status_code code = suite_prepare(arguments, arena, run, &choice, &shards, error);
     if (code == STATUS_OK && choice.case_count == 0) { /* of --last-failed */
-        output_warning("assay: run: no case that is chosen failed in %s; nothing was measured", run->folder);
+        code = nothing_give(arguments, run, error);
     } else if (code == STATUS_OK) {
         run->hardware = hardware_note();
         if (arguments_value(arguments, "verbose") != NULL) {
@@ -325,7 +317,7 @@ static enum status_code suite_run(const struct arguments *arguments, struct aren
         if (code == STATUS_OK) {
             code = result_give(arguments, arena, run, &result, exit_code, error);
         } else {
-            (void)junit_give(arguments, run, &result, NULL); /* what is wrong with the run is told */
+            failed_junit_give(arguments, run, &result, error); /* what is wrong with the run is told */
         }
     }
     case_choice_release(&choice);
@@ -377,11 +369,9 @@ enum status_code run_shards_plan(const struct arguments *arguments, struct shard
     struct run_scene scene = {.device = ""};
     struct case_choice choice = {0};
     enum status_code code = scene_open(arguments, &scene, error);
+    scene.run.resume = false; /* the parts of the whole, wherever one of them went on */
     if (code == STATUS_OK) {
-        code = choice_options_read(arguments, &scene.suite, &choice, error);
-    }
-    if (code == STATUS_OK) {
-        code = shard_choose(arguments, &scene.run, &choice, shards, error);
+        code = run_choice_make(arguments, &scene.run, &choice, shards, error);
     }
     case_choice_release(&choice);
     scene_close(&scene);
@@ -409,11 +399,12 @@ const struct command command_run = {
                "DIR/records.jsonl; the report and its plots are made from it. --device auto: the first GPU that\n"
                "opens, else the host.\n"
                "\n"
-               "--resume: the command as before and this option. No case that is in the records is measured again.\n"
-               "Another suite, choice of cases, device, driver, version or option that decides figures is refused;\n"
-               "if the run is finished, that is said, and the exit code is that of the run. --last-failed: cases\n"
-               "that failed, could not be measured or judged, or are missing; if there are none, the exit code is\n"
-               "0. Of --max-failures, cases that are not reached are missing.\n"
+               "--resume: the command as before and this option; the options that choose cases may be left out. No\n"
+               "case that is in the records is measured again. Another suite, choice of cases, device, driver,\n"
+               "version, constants or option that decides figures is refused; if the run is finished, that is said,\n"
+               "and the exit code is that of the run. --last-failed: cases that failed, could not be measured or\n"
+               "judged, or are missing; if there are none, the exit code is 0. Of --max-failures, cases that are\n"
+               "not reached are missing.\n"
                "\n"
                "--device cuda:all: each case on the next GPU that is free, one at a time on each (--jobs: so many on\n"
                "each). They must be of one name. A case sees its GPU alone, and runs on the cores near it.\n"

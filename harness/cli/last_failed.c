@@ -43,7 +43,7 @@ enum status_code last_failed_choose(const char *folder, const struct suite *suit
                 case_choice_drop(choice, i);
             }
         }
-        case_choice_tell(choice, "last failed");
+        case_choice_tell(choice, LAST_FAILED_WORDS);
     }
     run_figures_release(&figures);
     return code;

@@ -4,6 +4,8 @@
 
 #include "harness/run/case_choice.h"
 
+#define LAST_FAILED_WORDS "last failed" /* what it is called in the words of a choice */
+
 /* Leaves out every case that ended ok or was skipped in the folder, and every one that is not in it: what stays failed,
  * could not be measured, was left open or is missing there. choice->case_count may become 0: nothing failed.
  * STATUS_IO, STATUS_INVALID: there are no results, or none that can be read. */

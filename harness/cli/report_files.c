@@ -170,3 +170,13 @@ enum status_code report_junit_write(const char *folder, const char *run_id, cons
     report_release(report);
     return code;
 }
+
+enum status_code report_junit_write_nothing(const char *suite, const char *why, bool is_error, const char *path,
+                                            struct status *error)
+{
+    struct text text = {0};
+    report_nothing_junit(suite, why, is_error, &text);
+    enum status_code code = file_replace(path, FILE_NAMED, &text, error);
+    text_release(&text);
+    return code;
+}

@@ -46,4 +46,8 @@ enum status_code report_junit_check(const char *path, const char *records, struc
 /* Writes the JUnit page of the one run of the folder to path, in one step. */
 enum status_code report_junit_write(const char *folder, const char *run_id, const char *path, struct status *error);
 
+/* The same of a run that was not begun, so that no page of another one is taken for its own: report_nothing_junit. */
+enum status_code report_junit_write_nothing(const char *suite, const char *why, bool is_error, const char *path,
+                                            struct status *error);
+
 #endif

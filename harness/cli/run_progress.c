@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/cli/output.h"
+#include "harness/report/escape.h"
 
 static void moving_line_clear(void)
 {
@@ -54,8 +55,11 @@ static void case_ended(void *context, const struct json *case_line, int done, in
 
 static void run_warned(void *context, const char *text)
 {
+    struct text clean = {0}; /* records that it tells of may come from anywhere */
     (void)context;
-    output_warning("assay: run: %s", text);
+    terminal_append(&clean, text);
+    output_warning("assay: run: %s", text_string(&clean));
+    text_release(&clean);
 }
 
 struct run_progress run_progress_terminal(bool is_quiet)

@@ -127,8 +127,11 @@ void run_surroundings_tell(const struct run_options *options)
 
 static void verbose_warned(void *context, const char *text)
 {
+    struct text clean = {0}; /* records that it tells of may come from anywhere */
     (void)context;
-    output_warning("assay: run: %s", text);
+    terminal_append(&clean, text);
+    output_warning("assay: run: %s", text_string(&clean));
+    text_release(&clean);
 }
 
 static void verbose_started(void *context, const struct suite_case *case_, int attempt, int done, int total)

@@ -277,6 +277,23 @@ static void suite_append(struct text *text, const struct report *report)
     text_append(text, "</system-out>\n    <system-err/>\n  </testsuite>\n");
 }
 
+void report_nothing_junit(const char *suite, const char *why, bool is_error, struct text *text)
+{
+    int count = is_error ? 1 : 0;
+    text_append(text, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite");
+    attribute_append(text, "name", suite);
+    text_format(text, " tests=\"%d\" failures=\"0\" errors=\"%d\" skipped=\"0\" time=\"0.000\"", count, count);
+    timestamp_append(text, NULL);
+    attribute_append(text, "hostname", "unknown");
+    text_append(text, " id=\"0\" package=\"assay\">\n    <properties/>\n");
+    if (is_error) {
+        absence_append(text, "assay", "the run", why, "not begun");
+    }
+    text_append(text, "    <system-out>");
+    xml_append(text, why);
+    text_append(text, "</system-out>\n    <system-err/>\n  </testsuite>\n</testsuites>\n");
+}
+
 void junit_write(const void *subject, const struct report_style *style, struct text *text)
 {
     const struct cases_subject *all = subject;

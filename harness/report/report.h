@@ -57,6 +57,10 @@ struct report_counts report_count(const struct report *report);
  * pass, with the first case of the gravest kind. */
 enum run_outcome report_outcome(const struct report *report, struct text *reason);
 
+/* Appends the JUnit page of a run that has no records, because nothing was to be done, or because it could not begin:
+ * then is_error is set, and the page has one test case with that error. why: in words. */
+void report_nothing_junit(const char *suite, const char *why, bool is_error, struct text *text);
+
 /* The register of formats. X(NAME, before it in a list, word, behind it in help, other word or NULL, renderer of
  * pages): page_RENDERER_write, page_RENDERER.c; none: a format for programs, which each page writes itself, or not at
  * all.

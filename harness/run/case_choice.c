@@ -94,6 +94,25 @@ enum status_code case_choice_make(const struct suite *suite, const struct case_r
     return STATUS_OK;
 }
 
+enum status_code case_choice_again(const struct suite *suite, const int *attempts, const char *words,
+                                   struct case_choice *choice, struct status *error)
+{
+    struct case_choice made = {.attempts = calloc((size_t)suite->case_count + 1, sizeof *made.attempts),
+                               .suite_count = suite->case_count};
+    text_append(&made.words, words);
+    if (made.attempts == NULL || made.words.failed) {
+        case_choice_release(&made);
+        return memory_error(suite, error);
+    }
+    for (int i = 0; i < suite->case_count; i++) {
+        made.attempts[i] = attempts[i];
+        made.attempt_count += attempts[i];
+        made.case_count += attempts[i] > 0 ? 1 : 0;
+    }
+    *choice = made;
+    return STATUS_OK;
+}
+
 void case_choice_drop(struct case_choice *choice, int index)
 {
     if (choice->attempts[index] > 0) {

@@ -31,6 +31,11 @@ struct case_choice {
 enum status_code case_choice_make(const struct suite *suite, const struct case_rules *rules, struct case_choice *choice,
                                   struct status *error);
 
+/* A choice that was made before: attempts by case of the suite, and what left cases out, in words. A list of 0 alone is
+ * no error. STATUS_OUT_OF_MEMORY. The caller releases *choice. */
+enum status_code case_choice_again(const struct suite *suite, const int *attempts, const char *words,
+                                   struct case_choice *choice, struct status *error);
+
 /* A further rule leaves this case of the suite out (nothing if it is out already). Whoever applies it says with
  * case_choice_tell what it is, once. A rule may leave none: then case_count is 0. */
 void case_choice_drop(struct case_choice *choice, int index);

@@ -105,7 +105,8 @@ static enum status_code spec_name(const struct device_claim_request *request, in
     bool may_be_gpu = spec_may_be_gpu(spec);
     bool is_named = may_be_gpu && device_lock_name(json_string_or(json_get(answer, "uuid"), ""),
                                                    json_string_or(json_get(answer, "pci_bus_id"), ""), name->text);
-    if (!request->looks_only && may_be_gpu && (answer == NULL || (kind != NULL && strcmp(kind, "cuda") == 0 && !is_named))) {
+    if (!request->looks_only && may_be_gpu &&
+        (answer == NULL || (kind != NULL && strcmp(kind, "cuda") == 0 && !is_named))) {
         char text[STATUS_TEXT_BYTES];
         snprintf(text, sizeof text, "%s is not locked against other runs: which GPU it stands for could not be told",
                  spec);

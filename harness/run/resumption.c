@@ -183,19 +183,24 @@ bool resumption_is_finished(const struct resumption *resumption)
 void resumption_tell(const struct run_options *options, const struct resumption *resumption,
                      const struct run_result *result)
 {
-    char text[STATUS_TEXT_BYTES];
+    char text[STATUS_TEXT_BYTES], choice[256] = "";
     const char *started = json_string_or(json_get(resumption->run, "started"), "");
+    const char *words = json_string_or(json_get(json_get(resumption->run, "suite"), "filter"), "");
     if (options->progress.warned == NULL) {
         return;
+    }
+    if (words[0] != '\0') {
+        snprintf(choice, sizeof choice, " (of its cases: %.200s)", words);
     }
     if (resumption->run == NULL) {
         snprintf(text, sizeof text, "%.300s has no run to resume; one begins", options->folder);
     } else if (result->finished) {
-        snprintf(text, sizeof text, "nothing to resume: the run of %.40s in %.300s %s", started, options->folder,
+        snprintf(text, sizeof text, "nothing to resume: the run of %.40s in %.300s%s %s", started, options->folder,
+                 choice,
                  result->stopped ? "has as many failed cases as --max-failures allows; give more" : "is finished");
     } else {
-        snprintf(text, sizeof text, "the run of %.40s in %.300s goes on: %d of %d attempts are there", started,
-                 options->folder, resumption->made_count, result->total);
+        snprintf(text, sizeof text, "the run of %.40s in %.300s%s goes on: %d of %d attempts are there", started,
+                 options->folder, choice, resumption->made_count, result->total);
     }
     options->progress.warned(options->progress.context, text);
 }

@@ -18,7 +18,7 @@ static const struct {
     {"suite", "name", "the suite"},
     {"suite", "plan_hash", "the hash of the suite's cases"},
     {"suite", "settings_hash", "the hash of the suite's settings"},
-    {"suite", "filter", "what --filter, --not and --shard choose"},
+    {"suite", "filter", "what --filter, --not, --shard and --last-failed choose"},
     {"shard", "plan_hash", "the plan of the shards"},
     {"suite", "selected_count", "the number of attempts"},
     {"tool", "version", "the version of assay"},
@@ -99,6 +99,11 @@ static enum status_code variables_compare(const struct run_options *options, con
     return code;
 }
 
+static bool is_of_choice(const char *key)
+{
+    return strcmp(key, "filter") == 0 || strcmp(key, "selected_count") == 0;
+}
+
 /* What can be compared before a device is asked. */
 static enum status_code lines_compare(const struct run_options *options, const struct json *run, const struct json *own,
                                       struct status *error)
@@ -109,6 +114,10 @@ static enum status_code lines_compare(const struct run_options *options, const s
         const struct json *now = SAME[i].object != NULL ? json_get(own, SAME[i].object) : own;
         code =
             values_compare(options, run, SAME[i].words, json_get(then, SAME[i].key), json_get(now, SAME[i].key), error);
+        if (code == STATUS_INVALID && is_of_choice(SAME[i].key)) {
+            status_extend(error, "; without --filter, --not, --repeat, --shard and --last-failed it goes on with the "
+                                 "cases that it chose");
+        }
     }
     const struct json *variables = json_get(own, "variables");
     if (code == STATUS_OK) {
