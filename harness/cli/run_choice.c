@@ -62,8 +62,8 @@ static enum status_code options_choose(const struct arguments *arguments, struct
     return code == STATUS_OK ? part_take(arguments, &wish, run, choice, shards, error) : code;
 }
 
-/* --resume alone: whatever the run chose, of a part what its plan says. What is not listed, because it was killed before, or is of another suite, is
- * left to the comparison with the run, which then names the difference. */
+/* --resume alone: whatever the run chose, of a part what its plan says. What is not listed, because it was killed
+ * before, or is of another suite, is left to the comparison with the run, which then names the difference. */
 static enum status_code same_choose(const struct arguments *arguments, struct run_options *run,
                                     const struct resumed_selection *then, struct case_choice *choice,
                                     struct shard_plan *shards, struct status *error)

@@ -374,7 +374,7 @@ static void other_options_are_refused(void **state)
     refused_check(scene, &options, "the number of attempts was 2, and is 4");
     case_choice_drop(&choice, 1);
     case_choice_tell(&choice, "part 1 of 2");
-    refused_check(scene, &options, "what --filter, --not, --shard and --last-failed choose was not set, and is part 1 of 2");
+    refused_check(scene, &options, "--not, --shard and --last-failed choose was not set, and is part 1 of 2");
     case_choice_release(&choice);
 }
 
