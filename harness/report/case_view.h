@@ -171,6 +171,7 @@ struct report {
     struct record_stream *stream; /* of source */
     struct name_table words;      /* texts that many records have */
     struct json *runs;            /* array of the run lines, as they were read */
+    struct json *resumptions;     /* array of {"run_id", "number", "started", "host"}: where a run of these went on */
     struct case_view *cases;
     int case_count;
     /* BASIS_REPLAYED if all figures are, else BASIS_MEASURED. Of a report that has both, or replays for several

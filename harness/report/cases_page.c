@@ -68,10 +68,10 @@ static void head_describe(const struct cases *cases)
     headline_describe(cases);
     provenance_append(&line, &one, 1);
     text_append(&line, line.length > 0 ? "; " : "");
-    counts_append(&line, report);
+    course_append(&line, report);
     text_format(&line, ". Binary units; %s; - is not known.", peaks_words(report));
     page_words_move(cases->page, BLOCK_LEAD, MEDIUM_DOCUMENT, &line);
-    counts_append(&line, report);
+    course_append(&line, report);
     text_append(&line, ".");
     page_words_move(cases->page, BLOCK_LEAD, MEDIUM_SCREEN, &line);
     provenance_append(&line, &one, 1);

@@ -165,6 +165,7 @@ enum status_code document_write(const void *subject, struct text *text, struct s
     struct text head = {0};
     text_append(&head, "{");
     member_write(&head, "runs", json_share(report->runs), &made);
+    member_write(&head, "resumptions", json_share(report->resumptions), &made);
     member_write(&head, "basis", json_string_new(report->basis), &made);
     outcome_write(&head, report, &made);
     member_write(&head, "counts", counts_value(report), &made);

@@ -270,7 +270,7 @@ static void suite_append(struct text *text, const struct report *report)
     missing_append(text, report);
     enum { REPORT_TEXT_COLUMNS = 120 };
     text_append(text, "    <system-out>");
-    counts_append(&device, report);
+    course_append(&device, report);
     proof_rates_paragraphs(report, REPORT_TEXT_COLUMNS, &device);
     xml_append(text, text_string(&device));
     text_release(&device);

@@ -106,6 +106,21 @@ static bool attempt_add(struct reading *reading, const struct record_line *line)
     return made;
 }
 
+/* The line with which a run goes on that had been interrupted. */
+static bool resumption_add(struct report *report, const struct json *line)
+{
+    static const char *const members[][2] = {{"run_id", "run_id"}, {"resumption", "number"}, {"started", "started"}};
+    const struct json *host = json_get(json_get(line, "host"), "name");
+    struct json *value = json_object_new();
+    bool made = value != NULL;
+    for (size_t at = 0; made && at < sizeof members / sizeof members[0]; at++) {
+        const struct json *member = json_get(line, members[at][0]);
+        made = json_set(value, members[at][1], member != NULL ? json_copy_new(member) : json_null_new());
+    }
+    made = made && json_set(value, "host", host != NULL ? json_copy_new(host) : json_null_new());
+    return json_append(report->resumptions, json_made(value, made));
+}
+
 static bool line_take(struct reading *reading, const struct record_line *line)
 {
     struct report *report = reading->report;
@@ -116,7 +131,7 @@ static bool line_take(struct reading *reading, const struct record_line *line)
         return json_append(report->runs, json_copy_new(line->value));
     case RECORD_LINE_RESUMED:
         report->ended = false;
-        break;
+        return resumption_add(report, line->value);
     case RECORD_LINE_CASE:
         return attempt_add(reading, line);
     case RECORD_LINE_END:
@@ -310,7 +325,8 @@ static struct report *report_begin(const char *path)
         made->estimators[made->estimator_count++] = "replay";
         made->source = arena_copy(&made->arena, path);
         made->runs = json_array_new();
-        if (made->source == NULL || made->runs == NULL) {
+        made->resumptions = json_array_new();
+        if (made->source == NULL || made->runs == NULL || made->resumptions == NULL) {
             report_release(made);
             made = NULL;
         }
@@ -420,6 +436,7 @@ void report_release(struct report *report)
     }
     record_stream_close(report->stream);
     json_release(report->runs);
+    json_release(report->resumptions);
     name_table_release(&report->words);
     arena_release(&report->arena);
     free(report->missing);

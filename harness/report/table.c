@@ -353,7 +353,7 @@ void table_write(const void *subject, const struct report_style *style, struct t
     proof_rates_paragraphs(report, table.width, text);
     side_tables_terminal(report, style, text);
     text_append(text, "\n");
-    counts_append(&line, report);
+    course_append(&line, report);
     outside_paragraph_append(text, text_string(&line), table.width, 2, 0);
     text_release(&line);
 }

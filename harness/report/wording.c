@@ -277,6 +277,23 @@ void counts_append(struct text *text, const struct report *report)
     noted_append(text, report);
 }
 
+void course_append(struct text *text, const struct report *report)
+{
+    counts_append(text, report);
+    size_t count = json_count(report->resumptions);
+    if (count > 0) {
+        const struct json *last = json_at(report->resumptions, count - 1);
+        const char *started = json_string_or(json_get(last, "started"), NULL);
+        const char *host = json_string_or(json_get(last, "host"), NULL);
+        text_append(text, "; it was cut short, and went on");
+        if (count > 1) {
+            text_format(text, " %zu times, last", count);
+        }
+        text_format(text, "%s%s%s%s", started != NULL ? " at " : "", started != NULL ? started : "",
+                    host != NULL ? " on " : "", host != NULL ? host : "");
+    }
+}
+
 /* "19 cases: 17 ok, 1 fail, 1 open" */
 static void words_count(struct text *text, const struct report *report)
 {
