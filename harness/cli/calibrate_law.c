@@ -57,7 +57,7 @@ static enum status_code points_read(const struct arguments *arguments, struct la
         code = law_points_read(arguments->operands[i], arguments_value(arguments, "filter"), &places, points, error);
     }
     arena_release(&arena);
-    return code;
+    return code == STATUS_OK ? law_points_check(points, error) : code;
 }
 
 static enum status_code text_save(const char *path, struct text *text, enum status_code code, struct status *error)

@@ -102,51 +102,76 @@ bool law_points_model(struct law_points *points, const struct point_places *plac
 
 /* ---- points ---- */
 
-static enum status_code key_make(const struct law_point *point, struct text *key, struct status *error)
+/* A case, however often it was measured: how far its figures lie apart. */
+struct law_case {
+    int first, count; /* the place of the first point, and how many have it */
+    int64_t least[POINT_SPREAD_COUNT], most[POINT_SPREAD_COUNT]; /* POINT_BYTES_UNKNOWN: no point knows it */
+};
+
+static int key_add(struct law_points *points, struct name_table *table, struct text *key)
 {
-    text_format(key, "%s|%s|%s|%s|%s|%s|%s|%s|%" PRId64 "|%" PRId64 "|%" PRId64, point->model, point->target,
-                point->program, point->mode, point->precision, point->attention, point->logits, point->cache,
-                point->batch, point->seq, point->new_tokens);
-    return text_status(key, "a point of a law", error);
+    int number = key->failed ? -1 : name_table_add(table, &points->arena, text_string(key));
+    text_release(key);
+    return number;
 }
 
-static struct law_point *place_of(struct law_points *points, int number, bool *is_new)
+static int case_number(struct law_points *points, const struct law_point *point)
 {
-    size_t before = points->key_room;
+    struct text key = {0};
+    text_format(&key, "%s|%s|%s|%s|%s|%s|%s|%s|%" PRId64 "|%" PRId64 "|%" PRId64, point->model, point->target,
+                point->program, point->mode, point->precision, point->attention, point->logits, point->cache,
+                point->batch, point->seq, point->new_tokens);
+    return key_add(points, &points->keys, &key);
+}
+
+/* By the case and all that was measured: as many as there are points, so that it is a point's place too. */
+static int figures_number(struct law_points *points, int one, const struct law_point *point)
+{
+    struct text key = {0};
+    text_format(&key, "%d|%" PRId64 "|%" PRId64 "|%" PRId64 "|%" PRId64 "|%" PRId64, one, point->weights_bytes,
+                point->pass_bytes, point->decode_bytes, point->allocated_bytes, point->footprint_bytes);
+    return key_add(points, &points->figures, &key);
+}
+
+/* The case of a number, which is new if it has no point; NULL: no memory. */
+static struct law_case *case_of(struct law_points *points, int number)
+{
+    size_t before = points->case_room;
     if ((size_t)number >= before) {
-        int *more = arena_array_extend(&points->arena, points->place_of_key, before, &points->key_room, sizeof *more);
+        struct law_case *more =
+            arena_array_extend(&points->arena, points->cases, before, &points->case_room, sizeof *more);
         if (more == NULL) {
             return NULL;
         }
-        for (size_t at = before; at < points->key_room; at++) {
-            more[at] = -1;
-        }
-        points->place_of_key = more;
+        memset(more + before, 0, (points->case_room - before) * sizeof *more);
+        points->cases = more;
     }
-    *is_new = points->place_of_key[number] < 0;
-    if (*is_new) {
-        struct law_point *all =
-            arena_array_extend(&points->arena, points->all, (size_t)points->count, &points->room, sizeof *all);
-        if (all == NULL) {
-            return NULL;
-        }
-        points->all = all;
-        points->place_of_key[number] = points->count++;
-    }
-    return &points->all[points->place_of_key[number]];
+    return &points->cases[number];
 }
 
-enum status_code law_points_add(struct law_points *points, const struct law_point *point, struct status *error)
+static void case_widen(struct law_case *one, int place, const struct law_point *point)
 {
-    struct text key = {0};
-    bool is_new = false;
-    enum status_code code = key_make(point, &key, error);
-    int number = code == STATUS_OK ? name_table_add(&points->keys, &points->arena, text_string(&key)) : -1;
-    text_release(&key);
-    struct law_point *place = number < 0 ? NULL : place_of(points, number, &is_new);
-    if (place == NULL) {
-        return code != STATUS_OK ? code : no_memory(error);
+    const int64_t bytes[POINT_SPREAD_COUNT] = {point->allocated_bytes, point->footprint_bytes};
+    for (int at = 0; at < POINT_SPREAD_COUNT; at++) {
+        bool is_first = one->count == 0 || one->least[at] == POINT_BYTES_UNKNOWN;
+        if (is_first || bytes[at] != POINT_BYTES_UNKNOWN) {
+            one->least[at] = is_first || bytes[at] < one->least[at] ? bytes[at] : one->least[at];
+            one->most[at] = is_first || bytes[at] > one->most[at] ? bytes[at] : one->most[at];
+        }
     }
+    one->first = one->count == 0 ? place : one->first;
+    one->count++;
+}
+
+static enum status_code point_keep(struct law_points *points, const struct law_point *point, struct status *error)
+{
+    struct law_point *all =
+        arena_array_extend(&points->arena, points->all, (size_t)points->count, &points->room, sizeof *all);
+    if (all == NULL) {
+        return no_memory(error);
+    }
+    points->all = all;
+    struct law_point *place = &all[points->count];
     *place = *point;
     bool kept = true;
 #define POINT_TEXT_KEEP(member, heading)                                                                               \
@@ -154,14 +179,127 @@ enum status_code law_points_add(struct law_points *points, const struct law_poin
     kept = kept && place->member != NULL;
     LAW_POINT_TEXTS(POINT_TEXT_KEEP)
 #undef POINT_TEXT_KEEP
-    points->reasons[is_new ? POINT_COUNTED : POINT_AGAIN]++;
+    points->count += kept ? 1 : 0;
     return kept ? STATUS_OK : no_memory(error);
+}
+
+/* What no case can have measured: the weights lie in memory at every peak, and allocated bytes are of the footprint. */
+static enum point_reason point_judge(const struct law_point *point)
+{
+    const int64_t peaks[] = {point->allocated_bytes, point->pass_bytes, point->decode_bytes};
+    for (size_t at = 0; at < sizeof peaks / sizeof peaks[0]; at++) {
+        if (peaks[at] != POINT_BYTES_UNKNOWN && peaks[at] < point->weights_bytes) {
+            return POINT_BELOW_WEIGHTS;
+        }
+    }
+    return point->footprint_bytes != POINT_BYTES_UNKNOWN && point->footprint_bytes < point->allocated_bytes
+               ? POINT_BELOW_ALLOCATED
+               : POINT_COUNTED;
+}
+
+enum status_code law_points_add(struct law_points *points, const struct law_point *point, struct status *error)
+{
+    enum point_reason reason = point_judge(point);
+    if (reason != POINT_COUNTED) {
+        points->reasons[reason]++;
+        return STATUS_OK;
+    }
+    int number = case_number(points, point);
+    struct law_case *one = number < 0 ? NULL : case_of(points, number);
+    int place = one == NULL ? -1 : figures_number(points, number, point);
+    if (place < 0) {
+        return no_memory(error);
+    }
+    if (place < points->count) {
+        struct law_point *same = &points->all[place];
+        same->replayed_bytes = same->replayed_bytes > 0 ? same->replayed_bytes : point->replayed_bytes;
+        points->reasons[POINT_AGAIN]++;
+        return STATUS_OK;
+    }
+    case_widen(one, place, point);
+    points->reasons[POINT_COUNTED]++;
+    return point_keep(points, point, error);
+}
+
+/* ---- cases that were measured more than once ---- */
+
+static double spread_of(const struct law_case *one, enum point_spread spread)
+{
+    double least = (double)one->least[spread];
+    return least > 0.0 ? ((double)one->most[spread] - least) / least : 0.0;
+}
+
+/* How many cases have several points, and of them the one whose figures lie furthest apart; NULL: none has. */
+static int again_count(const struct law_points *points, enum point_spread spread, const struct law_case **widest)
+{
+    int count = 0;
+    *widest = NULL;
+    for (size_t at = 0; at < points->keys.count; at++) {
+        const struct law_case *one = &points->cases[at];
+        if (one->count > 1) {
+            count++;
+            *widest = *widest == NULL || spread_of(one, spread) > spread_of(*widest, spread) ? one : *widest;
+        }
+    }
+    return count;
+}
+
+static void case_append(struct text *text, const struct law_points *points, const struct law_case *one)
+{
+    const struct law_point *point = &points->all[one->first];
+    text_format(text, "%s, %s, %s, batch %" PRId64 ", seq %" PRId64, point->model, point->mode, point->precision,
+                point->batch, point->seq);
+    if (point->new_tokens > 0) {
+        text_format(text, ", %" PRId64 " new tokens", point->new_tokens);
+    }
+    text_format(text, " on %s", point->target);
+}
+
+static void again_append(struct text *text, const struct law_points *points)
+{
+    const struct law_case *widest = NULL, *widest_footprint = NULL;
+    int count = again_count(points, POINT_SPREAD_ALLOCATED, &widest);
+    if (count == 0) {
+        return;
+    }
+    again_count(points, POINT_SPREAD_FOOTPRINT, &widest_footprint);
+    double footprint = spread_of(widest_footprint, POINT_SPREAD_FOOTPRINT);
+    text_format(text,
+                "; %d case%s measured more than once, of which each measurement counts: allocated bytes differ by up "
+                "to %.2f %%, footprints by up to %.2f %% (",
+                count, count > 1 ? "s were" : " was", 100.0 * spread_of(widest, POINT_SPREAD_ALLOCATED),
+                100.0 * footprint);
+    case_append(text, points, footprint > 0.0 ? widest_footprint : widest);
+    text_append(text, ")");
+}
+
+enum status_code law_points_check(const struct law_points *points, struct status *error)
+{
+    const struct law_case *widest = NULL;
+    again_count(points, POINT_SPREAD_ALLOCATED, &widest);
+    if (widest == NULL || spread_of(widest, POINT_SPREAD_ALLOCATED) <= POINT_SPREAD_MOST) {
+        return STATUS_OK;
+    }
+    int count = 0;
+    for (size_t at = 0; at < points->keys.count; at++) {
+        count += spread_of(&points->cases[at], POINT_SPREAD_ALLOCATED) > POINT_SPREAD_MOST;
+    }
+    struct text example = {0};
+    case_append(&example, points, widest);
+    status_set(error, STATUS_INVALID,
+               "%d case%s measured with peaks that differ by more than %.0f %% (%.300s: %" PRId64 " and %" PRId64
+               " bytes allocated), so that no law holds for both; calibrate each device, release or run on its own",
+               count, count > 1 ? "s were" : " was", 100.0 * POINT_SPREAD_MOST, text_string(&example),
+               widest->least[POINT_SPREAD_ALLOCATED], widest->most[POINT_SPREAD_ALLOCATED]);
+    text_release(&example);
+    return STATUS_INVALID;
 }
 
 void law_points_release(struct law_points *points)
 {
     name_table_release(&points->words);
     name_table_release(&points->keys);
+    name_table_release(&points->figures);
     arena_release(&points->arena);
     *points = (struct law_points){0};
 }
@@ -183,4 +321,5 @@ void law_points_append(struct text *text, const struct law_points *points)
             lead = ", ";
         }
     }
+    again_append(text, points);
 }

@@ -182,6 +182,23 @@ static void what_is_wrong_is_refused(void **state)
     command_result_release(&result);
 }
 
+/* Peaks that are 100 MB higher in another table: neither of the two is taken without a word. */
+static void tables_that_contradict_each_other_are_refused(void **state)
+{
+    (void)state;
+    char change[256];
+    const char *path = below("higher.tsv"), *law = below("never.json");
+    snprintf(change, sizeof change, "awk -F'\\t' -v OFS='\\t' 'NR > 2 { $24 += 1e8; $25 = \"-\" } 1' %s >%s",
+             HOST_POINTS, path);
+    struct command_result result = command_run((const char *const[]){"sh", "-c", change, NULL}, NULL);
+    assert_int_equal(result.exit_code, 0);
+    command_result_release(&result);
+    const char *const both[] = {HOST_POINTS, path, "--law", "inference-overhead", "--output", law, NULL};
+    command_refused(command_named("calibrate", both),
+                    "3116 cases were measured with peaks that differ by more than 5 %");
+    assert_int_not_equal(access(law, F_OK), 0);
+}
+
 static void points_are_not_written_over(void **state)
 {
     (void)state;
@@ -293,6 +310,7 @@ int main(void)
         cmocka_unit_test(the_committed_law_follows_from_the_committed_points),
         cmocka_unit_test(points_stand_for_their_records),
         cmocka_unit_test(residuals_are_drawn),
+        cmocka_unit_test(tables_that_contradict_each_other_are_refused),
         cmocka_unit_test(points_are_not_written_over),
         cmocka_unit_test(a_law_that_gives_no_peak_is_refused),
         cmocka_unit_test(the_other_laws_are_told),

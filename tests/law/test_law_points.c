@@ -199,6 +199,85 @@ static void segments_of_another_program_are_replayed(void **state)
     law_points_release(&points);
 }
 
+#define ROW(pass, allocated, footprint)                                                                                \
+    WORDS "1\t128\t0\t-\t-\t-\t-\t-\t-\t-\t-\t249000000\t" pass "\t-\t" allocated "\t" footprint "\n"
+
+static void table_read(const char *table, struct law_points *points, struct text *told)
+{
+    file_write(table);
+    assert_int_equal(law_points_read(path, NULL, &places, points, NULL), STATUS_OK);
+    law_points_append(told, points);
+}
+
+/* Two devices of one class, or two attempts: neither takes the place of the other, and both are told. */
+static void measurements_of_one_case_that_differ_all_count(void **state)
+{
+    (void)state;
+    struct law_points points = {0};
+    struct text told = {0};
+    struct status error = {0};
+    table_read(HEAD ROW("-", "280000000", "800000000") ROW("-", "280000000", "840000000")
+                   ROW("-", "280000000", "800000000") ROW("-", "280700000", "-"),
+               &points, &told);
+    assert_int_equal(points.count, 3);
+    assert_int_equal(points.all[0].footprint_bytes, 800000000);
+    assert_int_equal(points.all[1].footprint_bytes, 840000000);
+    assert_int_equal(points.all[2].footprint_bytes, POINT_BYTES_UNKNOWN);
+    assert_string_equal(text_string(&told),
+                        "3 of 4 cases count; left out: 1 the same as another case, figure for figure; 1 case was "
+                        "measured more than once, of which each measurement counts: allocated bytes differ by up to "
+                        "0.25 %, footprints by up to 5.00 % (gpt2, infer, float16, batch 1, seq 128 on sm_80)");
+    assert_int_equal(law_points_check(&points, &error), STATUS_OK);
+    text_release(&told);
+    law_points_release(&points);
+}
+
+/* What is unknown first is known later, and the other way round. */
+static void a_spread_is_of_the_figures_that_are_known(void **state)
+{
+    (void)state;
+    struct law_points points = {0};
+    struct text told = {0};
+    table_read(HEAD ROW("-", "280000000", "-") ROW("-", "280000000", "500000000") ROW("260000000", "280000000", "-")
+                   ROW("-", "280000000", "510000000"),
+               &points, &told);
+    assert_int_equal(points.count, 4);
+    assert_non_null(strstr(text_string(&told), "allocated bytes differ by up to 0.00 %, footprints by up to 2.00 % ("));
+    text_release(&told);
+    law_points_release(&points);
+}
+
+static void peaks_that_no_law_holds_for_are_refused(void **state)
+{
+    (void)state;
+    struct law_points points = {0};
+    struct text told = {0};
+    struct status error = {0};
+    table_read(HEAD ROW("-", "280000000", "-") ROW("-", "380000000", "-"), &points, &told);
+    assert_int_equal(law_points_check(&points, &error), STATUS_INVALID);
+    assert_string_equal(error.text,
+                        "1 case was measured with peaks that differ by more than 5 % (gpt2, infer, float16, "
+                        "batch 1, seq 128 on sm_80: 280000000 and 380000000 bytes allocated), so that no "
+                        "law holds for both; calibrate each device, release or run on its own");
+    text_release(&told);
+    law_points_release(&points);
+}
+
+static void figures_that_cannot_be_are_left_out_and_counted(void **state)
+{
+    (void)state;
+    struct law_points points = {0};
+    struct text told = {0};
+    table_read(HEAD ROW("-", "1000", "-") ROW("248999999", "280000000", "-") ROW("-", "280000000", "279999999")
+                   ROW("249000000", "249000000", "249000000"),
+               &points, &told);
+    assert_int_equal(points.count, 1);
+    assert_string_equal(text_string(&told), "1 of 4 cases count; left out: 2 with a peak below the weights, which "
+                                            "cannot be, 1 with a footprint below the allocated bytes, which cannot be");
+    text_release(&told);
+    law_points_release(&points);
+}
+
 static void words_from_outside_do_not_act(void **state)
 {
     (void)state;
@@ -274,6 +353,10 @@ int main(void)
         cmocka_unit_test(a_model_is_looked_up),
         cmocka_unit_test(a_table_may_lack_what_is_replayed),
         cmocka_unit_test(segments_of_another_program_are_replayed),
+        cmocka_unit_test(measurements_of_one_case_that_differ_all_count),
+        cmocka_unit_test(a_spread_is_of_the_figures_that_are_known),
+        cmocka_unit_test(peaks_that_no_law_holds_for_are_refused),
+        cmocka_unit_test(figures_that_cannot_be_are_left_out_and_counted),
         cmocka_unit_test(words_from_outside_do_not_act),
         cmocka_unit_test(sizes_beyond_63_bits_are_no_point),
         cmocka_unit_test(tables_that_are_wrong_are_refused_with_their_place),

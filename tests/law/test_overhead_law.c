@@ -317,6 +317,8 @@ static void the_rule_is_counted_as_reports_count_it(void **state)
                                         .batch = 1,
                                         .seq = 8 + at,
                                         .weights_bytes = 100,
+                                        .pass_bytes = POINT_BYTES_UNKNOWN,
+                                        .decode_bytes = POINT_BYTES_UNKNOWN,
                                         .allocated_bytes = peaks[at],
                                         .footprint_bytes = POINT_BYTES_UNKNOWN};
         assert_int_equal(law_points_add(&points, &point, NULL), STATUS_OK);
