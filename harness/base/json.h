@@ -97,4 +97,9 @@ enum status_code json_write(const struct json *value, int indent, struct text *t
  * too large to be made as a whole. Memory that ran out is remembered by text. */
 void json_write_below(const struct json *value, int indent, int depth, struct text *text);
 
+/* The same of a value that is text: one document that a reader has accepted. Its blanks are written anew; its numbers
+ * and the escapes in its strings stay as they are, and what json_write would escape is escaped. Of text that json_write
+ * has made it writes what json_write_below does, and need not read it into values. */
+void json_indent_below(const char *json, size_t length, int indent, int depth, struct text *text);
+
 #endif

@@ -1,6 +1,8 @@
 /* JSON, flat: how values are found in the array. Not the reader that fills it: that is json_scan.c. */
 #include "harness/base/json_flat.h"
 
+#include <endian.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +29,29 @@ uint32_t json_flat_hash(const char *key, size_t length)
            (uint32_t)(length & 0xFF) << 24;
 }
 
+/* Eight bytes at a time: a bit of `found` is the top bit of the first byte that is not plain. Bytes above it may be
+ * marked wrongly, because subtractions borrow from them. */
+size_t json_plain_bytes(const char *at, size_t length)
+{
+    const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
+    size_t count = 0;
+    for (uint64_t word; length - count >= sizeof word; count += sizeof word) {
+        memcpy(&word, at + count, sizeof word);
+        word = le64toh(word);
+        uint64_t quote = word ^ ones * '"', backslash = word ^ ones * '\\';
+        uint64_t marked =
+            ((quote - ones) & ~quote) | ((backslash - ones) & ~backslash) | ((word - ones * 0x20) & ~word);
+        uint64_t found = (marked | word | (word + ones)) & tops;
+        if (found != 0) {
+            return count + (size_t)__builtin_ctzll(found) / CHAR_BIT;
+        }
+    }
+    while (count < length && at[count] >= 0x20 && at[count] < 0x7F && at[count] != '"' && at[count] != '\\') {
+        count++;
+    }
+    return count;
+}
+
 const struct json_flat *json_flat_get(const struct json_flat *object, const char *key)
 {
     if (!is_kind(object, JSON_KIND_OBJECT) || object->count == 0) {
@@ -34,6 +59,9 @@ const struct json_flat *json_flat_get(const struct json_flat *object, const char
     }
     size_t length = strlen(key);
     uint32_t hash = json_flat_hash(key, length);
+    if ((object->value.key_bits & json_flat_bit(hash)) == 0) {
+        return NULL;
+    }
     const struct json_flat *end = object + object->size, *member = object + object->first_guess;
     for (uint32_t i = 0; i < object->count; i++) {
         if (member->key_hash == hash && member->key_length == length && memcmp(member->key, key, length) == 0) {

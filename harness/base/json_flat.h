@@ -25,6 +25,7 @@ struct json_flat {
     union {
         const char *text; /* strings: with a zero byte at the end; reals: as they are written */
         int64_t integer;
+        uint64_t key_bits; /* objects: json_flat_bit of every key */
     } value;
 };
 
@@ -33,6 +34,17 @@ const struct json_flat *json_flat_of(const struct json *value);
 
 /* The same bytes give the same number; different ones rarely do. */
 uint32_t json_flat_hash(const char *key, size_t length);
+
+/* One of 64 bits for a hash. An object that has none of a key's has no member of that name, as most have not where one
+ * is looked for that may be left out. */
+static inline uint64_t json_flat_bit(uint32_t hash)
+{
+    return (uint64_t)1 << (hash * 0x9E3779B1u >> 26);
+}
+
+/* How many bytes at the front stand in a string of JSON as they are, whatever stands around them: ASCII without quotes,
+ * backslashes and control characters. */
+size_t json_plain_bytes(const char *at, size_t length);
 
 /* NULL if object is none or has no such member. */
 const struct json_flat *json_flat_get(const struct json_flat *object, const char *key);

@@ -67,17 +67,6 @@ static void blanks_pass(struct scan *scan)
     }
 }
 
-/* Whether one of eight bytes is a quote, a backslash, a control character or no ASCII. */
-static bool word_is_special(const char *at)
-{
-    const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
-    uint64_t word;
-    memcpy(&word, at, sizeof word);
-    uint64_t quote = word ^ ones * '"', backslash = word ^ ones * '\\';
-    uint64_t found = ((quote - ones) & ~quote) | ((backslash - ones) & ~backslash) | ((word - ones * 0x20) & ~word);
-    return ((found | word) & tops) != 0;
-}
-
 /* "\n", "\u00e9": whether it is one that string_settle knows. Passes it. */
 static bool escape_pass(struct scan *scan)
 {
@@ -114,19 +103,11 @@ static bool string_pass(struct scan *scan, const char **text, size_t *length, bo
     const char *begin = scan->at;
     *escapes = false;
     for (;;) {
-        while (scan->end - scan->at >= 8 && !word_is_special(scan->at)) {
-            scan->at += 8;
-        }
+        scan->at += json_plain_bytes(scan->at, (size_t)(scan->end - scan->at));
         if (scan->at == scan->end) {
             return false;
         }
         unsigned char c = (unsigned char)*scan->at;
-        while (c >= 0x20 && c < 0x80 && c != '"' && c != '\\' && ++scan->at < scan->end) {
-            c = (unsigned char)*scan->at;
-        }
-        if (scan->at == scan->end) {
-            return false;
-        }
         if (c == '"') {
             break;
         }
@@ -266,21 +247,13 @@ static bool value_pass(struct scan *scan)
     }
 }
 
-static bool members_differ(const struct json_flat *object)
+/* Whether no member before this one of the object, its last, has the same key. */
+static bool member_is_new(const struct json_flat *object, const struct json_flat *last)
 {
-    uint32_t hashes[FLAT_MEMBERS_MAXIMUM];
-    const struct json_flat *members[FLAT_MEMBERS_MAXIMUM], *member = object + 1;
-    if (object->count > FLAT_MEMBERS_MAXIMUM) {
-        return false; /* not known: for jansson to say */
-    }
-    for (uint32_t i = 0; i < object->count; i++, member += member->size) {
-        hashes[i] = member->key_hash;
-        members[i] = member;
-        for (uint32_t other = 0; other < i; other++) {
-            if (hashes[other] == hashes[i] && members[other]->key_length == member->key_length &&
-                memcmp(members[other]->key, member->key, member->key_length) == 0) {
-                return false;
-            }
+    for (const struct json_flat *member = object + 1; member < last; member += member->size) {
+        if (member->key_hash == last->key_hash && member->key_length == last->key_length &&
+            memcmp(member->key, last->key, last->key_length) == 0) {
+            return false;
         }
     }
     return true;
@@ -289,6 +262,7 @@ static bool members_differ(const struct json_flat *object)
 /* The key of a member and its colon, then its value. */
 static bool member_pass(struct scan *scan)
 {
+    const size_t object_index = scan->open[scan->depth - 1], index = scan->count;
     const char *key = NULL;
     size_t length = 0;
     bool escapes = false;
@@ -305,7 +279,6 @@ static bool member_pass(struct scan *scan)
     }
     scan->at++;
     blanks_pass(scan);
-    size_t index = scan->count;
     if (!value_pass(scan)) {
         return false;
     }
@@ -313,15 +286,17 @@ static bool member_pass(struct scan *scan)
     value->key = key;
     value->key_length = (uint32_t)length;
     value->key_hash = json_flat_hash(key, length);
-    return true;
+    struct json_flat *object = &scan->scanner->values[object_index];
+    const uint64_t before = object->value.key_bits;
+    object->value.key_bits = before | json_flat_bit(value->key_hash);
+    return object->value.key_bits != before || member_is_new(object, value);
 }
 
-static bool container_close(struct scan *scan)
+static void container_close(struct scan *scan)
 {
     struct json_flat *container = &scan->scanner->values[scan->open[--scan->depth]];
     container->size = (uint32_t)(scan->count - scan->open[scan->depth]);
     scan->at++;
-    return container->type != FLAT_TYPES + JSON_KIND_OBJECT || members_differ(container);
 }
 
 /* One step in the innermost container: its end, or one more member or element. */
@@ -334,7 +309,8 @@ static bool container_step(struct scan *scan)
         return false;
     }
     if (*scan->at == (is_object ? '}' : ']')) {
-        return container_close(scan);
+        container_close(scan);
+        return true;
     }
     if (container->count > 0) {
         if (*scan->at != ',') {
@@ -344,7 +320,9 @@ static bool container_step(struct scan *scan)
         blanks_pass(scan);
     }
     container->count++;
-    return is_object ? member_pass(scan) : value_pass(scan);
+    return !is_object                                ? value_pass(scan)
+           : container->count > FLAT_MEMBERS_MAXIMUM ? false /* whether a key stands twice is for jansson to say */
+                                                     : member_pass(scan);
 }
 
 static bool document_pass(struct scan *scan)

@@ -1,5 +1,5 @@
-/* JSON writer: values as text, of both kinds that a struct json can be. jansson cannot write the shortest real that
- * reads back equal, so this is a walker of our own. */
+/* JSON writer: values as text, of both kinds that a struct json can be, and text of one line over several. jansson
+ * cannot write the shortest real that reads back equal, so this is a walker of our own. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,15 +38,16 @@ static size_t escape_write(const char *string, struct text *text)
 /* What stands in a string as it is goes in one piece. */
 static void string_write(const char *string, struct text *text)
 {
+    const char *end = string + strlen(string);
     text_append_bytes(text, "\"", 1);
-    while (*string != '\0') {
-        size_t plain = 0, length;
+    while (string < end) {
+        size_t plain = json_plain_bytes(string, (size_t)(end - string)), length;
         while ((length = plain_bytes(string + plain)) > 0) {
             plain += length;
         }
         text_append_bytes(text, string, plain);
         string += plain;
-        string += *string != '\0' ? escape_write(string, text) : 0;
+        string += string < end ? escape_write(string, text) : 0;
     }
     text_append_bytes(text, "\"", 1);
 }
@@ -67,14 +68,17 @@ static void real_write(double value, struct text *text)
     }
 }
 
-static void line_break(int indent, int depth, struct text *text)
+/* A new line, behind the comma of the member or element before if there is one; with indent 0 none. */
+static void line_begin(bool is_next, int indent, int depth, struct text *text)
 {
-    static const char blanks[] = "\n                                                                ";
-    size_t length = 1 + (size_t)indent * (size_t)depth;
-    if (indent > 0 && length < sizeof blanks) {
-        text_append_bytes(text, blanks, length);
-    } else if (indent > 0) {
-        text_format(text, "\n%*s", indent * depth, "");
+    static const char blanks[] = ",\n                                                                ";
+    size_t length = 2 + (size_t)indent * (size_t)depth;
+    if (indent == 0) {
+        text_append(text, is_next ? ", " : "");
+    } else if (length < sizeof blanks) {
+        text_append_bytes(text, is_next ? blanks : blanks + 1, is_next ? length : length - 1);
+    } else {
+        text_format(text, "%s\n%*s", is_next ? "," : "", indent * depth, "");
     }
 }
 
@@ -101,23 +105,20 @@ static void container_write(const struct json *value, int indent, int depth, str
     size_t count = json_count(value);
     const char *key = NULL;
     const struct json *child = NULL;
-    text_append(text, is_object ? "{" : "[");
+    text_append_bytes(text, is_object ? "{" : "[", 1);
     for (size_t i = 0; i < count; i++) {
-        if (i > 0) {
-            text_append(text, indent > 0 ? "," : ", ");
-        }
-        line_break(indent, depth + 1, text);
+        line_begin(i > 0, indent, depth + 1, text);
         child = child_next(value, i, child, &key);
         if (is_object) {
             string_write(key, text);
-            text_append(text, ": ");
+            text_append_bytes(text, ": ", 2);
         }
         value_write(child, indent, depth + 1, text);
     }
     if (count > 0) {
-        line_break(indent, depth, text);
+        line_begin(false, indent, depth, text);
     }
-    text_append(text, is_object ? "}" : "]");
+    text_append_bytes(text, is_object ? "}" : "]", 1);
 }
 
 static void value_write(const struct json *value, int indent, int depth, struct text *text)
@@ -154,4 +155,108 @@ enum status_code json_write(const struct json *value, int indent, struct text *t
 {
     value_write(value, indent, 0, text);
     return text_status(text, "a JSON document", error);
+}
+
+/* ---- a document that is text already ---- */
+
+struct indenting {
+    const char *at, *end;
+    const char *begin; /* what stands from here to `at` is copied as it is */
+    int indent, depth;
+    struct text *text;
+};
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+static void run_end(struct indenting *indenting)
+{
+    text_append_bytes(indenting->text, indenting->begin, (size_t)(indenting->at - indenting->begin));
+    indenting->begin = indenting->at;
+}
+
+static void blanks_leave(struct indenting *indenting)
+{
+    while (indenting->at < indenting->end && is_blank(*indenting->at)) {
+        indenting->at++;
+    }
+    indenting->begin = indenting->at;
+}
+
+/* At the first quote. The escapes in it stay; what a string shall not have as it is becomes one. */
+static void string_copy(struct indenting *indenting)
+{
+    const char *at = indenting->at + 1, *end = indenting->end;
+    while (at < end && *at != '"') {
+        size_t plain = json_plain_bytes(at, (size_t)(end - at));
+        plain = plain > 0 ? plain : *at == '\\' && end - at > 1 ? 2 : plain_bytes(at);
+        if (plain == 0) {
+            indenting->at = at;
+            run_end(indenting);
+            plain = escape_write(at, indenting->text);
+            indenting->begin = at + plain;
+        }
+        at += plain;
+    }
+    indenting->at = at < end ? at + 1 : end;
+}
+
+/* At '{' or '['. One without members stays in its line. */
+static void container_enter(struct indenting *indenting)
+{
+    indenting->at++;
+    run_end(indenting);
+    blanks_leave(indenting);
+    if (indenting->at < indenting->end && *indenting->at != '}' && *indenting->at != ']') {
+        line_begin(false, indenting->indent, ++indenting->depth, indenting->text);
+    } else if (indenting->at < indenting->end) {
+        indenting->at++;
+    }
+}
+
+/* At ':'. */
+static void colon_pass(struct indenting *indenting)
+{
+    indenting->at++;
+    if (indenting->end - indenting->at > 1 && indenting->at[0] == ' ' && !is_blank(indenting->at[1])) {
+        indenting->at++;
+        return;
+    }
+    run_end(indenting);
+    text_append_bytes(indenting->text, " ", 1);
+    blanks_leave(indenting);
+}
+
+void json_indent_below(const char *json, size_t length, int indent, int depth, struct text *text)
+{
+    static const char mark[] = "\xEF\xBB\xBF"; /* of the order of bytes, which readers pass over */
+    struct indenting indenting = {.at = json, .end = json + length, .indent = indent, .depth = depth, .text = text};
+    indenting.at += length >= strlen(mark) && memcmp(json, mark, strlen(mark)) == 0 ? strlen(mark) : 0;
+    indenting.begin = indenting.at;
+    while (indenting.at < indenting.end) {
+        const char c = *indenting.at;
+        if (c == '"') {
+            string_copy(&indenting);
+        } else if (c == ':') {
+            colon_pass(&indenting);
+        } else if (c == '{' || c == '[') {
+            container_enter(&indenting);
+        } else if (c == '}' || c == ']') {
+            run_end(&indenting);
+            line_begin(false, indent, --indenting.depth, text);
+            indenting.at++;
+        } else if (c == ',' || is_blank(c)) {
+            run_end(&indenting);
+            if (c == ',') {
+                line_begin(true, indent, indenting.depth, text);
+                indenting.at++;
+            }
+            blanks_leave(&indenting);
+        } else {
+            indenting.at++; /* of a number or a word */
+        }
+    }
+    run_end(&indenting);
 }

@@ -9,16 +9,13 @@
 
 enum { FORMAT_BYTES = 64 }; /* that most formatted pieces need at most */
 
-static bool text_reserve(struct text *text, size_t extra)
+static bool text_grow(struct text *text, size_t extra)
 {
     if (text->failed || extra > SIZE_MAX / 4 || text->length > SIZE_MAX / 4) {
         text->failed = true;
         return false;
     }
     size_t wanted = text->length + extra + 1;
-    if (wanted <= text->capacity) {
-        return true;
-    }
     size_t capacity = text->capacity > 0 ? text->capacity : 128;
     while (capacity < wanted) {
         capacity *= 2;
@@ -31,6 +28,13 @@ static bool text_reserve(struct text *text, size_t extra)
     text->data = data;
     text->capacity = capacity;
     return true;
+}
+
+/* Room for extra bytes and a zero byte. Pages are made of very many small pieces, so there is no call where there is
+ * room. */
+static inline bool text_reserve(struct text *text, size_t extra)
+{
+    return (!text->failed && extra < text->capacity - text->length) || text_grow(text, extra);
 }
 
 /* Whole lines only: who appends may still look at the end of the last one. */
@@ -46,7 +50,7 @@ static void text_hand_over(struct text *text)
     text->drain_at = text->length >= TEXT_DRAIN_BYTES / 2 ? 2 * text->length : TEXT_DRAIN_BYTES;
 }
 
-static void text_drain(struct text *text)
+static inline void text_drain(struct text *text)
 {
     if (text->drain != NULL && text->length >= TEXT_DRAIN_BYTES && text->length >= text->drain_at && !text->failed) {
         text_hand_over(text);

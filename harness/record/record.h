@@ -121,10 +121,10 @@ void record_stream_close(struct record_stream *stream); /* NULL is accepted */
  * other damage, wrong types, a case outside a run, an empty file, a line longer than 16 MiB, a newer major version. */
 enum status_code record_stream_next(struct record_stream *stream, struct record_line *line, struct status *error);
 
-/* A line once more. *value is borrowed until the next line is read, or read again. STATUS_IO: the file is not what it
- * was when the line was read first. */
-enum status_code record_stream_again(struct record_stream *stream, const struct record_place *place,
-                                     const struct json **value, struct status *error);
+/* A line once more. *bytes, place->length of them with a zero byte behind, are borrowed until the next line is read
+ * again. STATUS_IO: the file is not what it was when the line was read first. */
+enum status_code record_stream_again(struct record_stream *stream, const struct record_place *place, const char **bytes,
+                                     struct status *error);
 
 /* Whether these are the bytes of the line that stood there, place->length of them: for who copies lines as they are. */
 bool record_place_holds(const struct record_place *place, const char *bytes);

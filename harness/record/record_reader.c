@@ -320,16 +320,17 @@ enum status_code record_stream_next(struct record_stream *stream, struct record_
     return code;
 }
 
-enum status_code record_stream_again(struct record_stream *stream, const struct record_place *place,
-                                     const struct json **value, struct status *error)
+enum status_code record_stream_again(struct record_stream *stream, const struct record_place *place, const char **bytes,
+                                     struct status *error)
 {
-    char *bytes = NULL;
-    enum status_code code = line_source_again(stream->source, place->offset, place->length, &bytes, error);
-    if (code == STATUS_OK && bytes_hash(bytes, place->length) != place->hash) {
+    char *line = NULL;
+    enum status_code code = line_source_again(stream->source, place->offset, place->length, &line, error);
+    if (code == STATUS_OK && !record_place_holds(place, line)) {
         code = status_set(error, STATUS_IO, "%s: was changed while it was read; run the command again",
                           text_string(&stream->path));
     }
-    return code == STATUS_OK ? json_scan_text(stream->scanner, "line", bytes, place->length, value, error) : code;
+    *bytes = line;
+    return code;
 }
 
 static enum status_code run_add(struct record_file *file, const struct json *line)

@@ -16,7 +16,7 @@
 static void cell_add(struct text *text, const char *string)
 {
     csv_append(text, string != NULL ? string : "");
-    text_append(text, ",");
+    text_append_bytes(text, ",", 1);
 }
 
 static void integer_add(struct text *text, int64_t value)
@@ -24,7 +24,7 @@ static void integer_add(struct text *text, int64_t value)
     if (value >= 0) {
         text_integer(text, value);
     }
-    text_append(text, ",");
+    text_append_bytes(text, ",", 1);
 }
 
 static void seconds_add(struct text *text, double seconds)
@@ -126,7 +126,8 @@ struct csv_attempt {
     const struct spread *spread; /* of all attempts at the case */
     int attempt_count;           /* at the case, in its run, however they ended; negative: it was not attempted */
     struct text identity;        /* the first columns */
-    struct text strangers;       /* the last columns */
+    struct text circumstances;   /* those from the seconds that it took to the late fields */
+    struct text end;             /* the last columns */
 };
 
 /* How many attempts at the case the run made, and how much those that were measured differ if they are several.
@@ -140,17 +141,20 @@ static void spread_write(const struct csv_attempt *attempt, int stage, int level
     integer_add(text, bytes);
 }
 
-/* Of a placed case the place that the figures of the row are of, and what is kept there; of a search what it found. */
-static void parts_write(const struct case_view *view, const struct place_view *place, struct text *text)
+static void circumstances_write(const struct case_view *view, struct text *text)
+{
+    const struct proof_view *proof = view->proof;
+    seconds_add(text, view->duration_seconds);
+    cell_add(text, view->device_target);
+    integer_add(text, proof != NULL ? proof->least_bytes : BYTES_UNKNOWN);
+    text_format(text, "%s,", proof != NULL ? proof->word : "");
+    fields_write(view, true, text);
+}
+
+/* What a search found, and the estimators that are strangers. */
+static void end_write(const struct report *report, const struct case_view *view, struct text *text)
 {
     const struct search_view *search = view->search;
-    text_append(text, ",");
-    fields_write(view, true, text);
-    cell_add(text, place != NULL ? place->name : NULL);
-    integer_add(text, place != NULL ? place->budget_bytes : -1);
-    integer_add(text, place != NULL ? place->placed_bytes : -1);
-    integer_add(text, place != NULL ? place->kept_bytes : -1);
-    integer_add(text, place != NULL ? place->needed_bytes : -1);
     integer_add(text, search != NULL ? search->found : -1);
     integer_add(text, search != NULL ? search->predicted : -1);
     integer_add(text, search != NULL ? search->try_count : -1);
@@ -158,29 +162,34 @@ static void parts_write(const struct case_view *view, const struct place_view *p
     if (search != NULL && search_loss(search) >= 0.0) {
         text_format(text, "%.6f", search_loss(search));
     }
+    for (int index = 0; index < report->estimator_count; index++) {
+        if (is_stranger(report->estimators[index])) {
+            int64_t total_bytes = total_of(view, report->estimators[index]);
+            text_append(text, ",");
+            if (total_bytes != BYTES_UNKNOWN) {
+                text_integer(text, total_bytes);
+            }
+        }
+    }
+    text_append(text, "\r\n");
 }
 
-/* The last columns: what the figures under measured_bytes are (empty if no device opened), and of which attempt. */
+/* The columns behind the figures: what those under measured_bytes are (empty if no device opened), of which attempt,
+ * and of a placed case the place that they are of, with what is kept there. */
 static void row_end(const struct csv_attempt *attempt, const struct place_view *place, double stage_seconds,
                     struct text *text)
 {
-    text_format(text, "%s,", attempt->view->device_kind != NULL ? attempt->view->basis : "");
+    text_append(text, attempt->view->device_kind != NULL ? attempt->view->basis : "");
+    text_append_bytes(text, ",", 1);
     integer_add(text, attempt->view->attempt);
     seconds_add(text, stage_seconds);
-    if (attempt->view->duration_seconds >= 0.0) {
-        text_format(text, "%.6f", attempt->view->duration_seconds);
-    }
-    text_append(text, ",");
-    csv_append(text, attempt->view->device_target != NULL ? attempt->view->device_target : "");
-    text_append(text, ",");
-    const struct proof_view *proof = attempt->view->proof;
-    if (proof != NULL && proof->least_bytes != BYTES_UNKNOWN) {
-        text_integer(text, proof->least_bytes);
-    }
-    text_format(text, ",%s", proof != NULL ? proof->word : "");
-    parts_write(attempt->view, place, text);
-    text_append_bytes(text, text_string(&attempt->strangers), attempt->strangers.length);
-    text_append(text, "\r\n");
+    text_append_bytes(text, text_string(&attempt->circumstances), attempt->circumstances.length);
+    cell_add(text, place != NULL ? place->name : NULL);
+    integer_add(text, place != NULL ? place->budget_bytes : -1);
+    integer_add(text, place != NULL ? place->placed_bytes : -1);
+    integer_add(text, place != NULL ? place->kept_bytes : -1);
+    integer_add(text, place != NULL ? place->needed_bytes : -1);
+    text_append_bytes(text, text_string(&attempt->end), attempt->end.length);
 }
 
 static void figures_write(const struct stage_view *measured, const struct stage_view *predicted, int level,
@@ -218,7 +227,8 @@ static bool stages_write(const struct csv_attempt *attempt, const struct footpri
         for (int level = 0; level < LEVEL_COUNT; level++) {
             bool is_case = measured_all == &attempt->view->measured;
             text_append_bytes(text, text_string(&attempt->identity), attempt->identity.length);
-            text_format(text, "%s,%s,", report_stage_name(stage), level_name((enum level)level));
+            cell_add(text, report_stage_name(stage));
+            cell_add(text, level_name((enum level)level));
             figures_write(measured, predicted, level, text);
             spread_write(attempt, is_case ? stage : STAGE_COUNT, level, text);
             row_end(attempt, place, measured->seconds, text);
@@ -250,19 +260,13 @@ static void rows_write(const struct csv_attempt *attempt, struct text *text)
 static void attempt_write(const struct report *report, struct csv_attempt *attempt, struct text *text)
 {
     identity_write(attempt->view, &attempt->identity);
-    for (int index = 0; index < report->estimator_count; index++) {
-        if (is_stranger(report->estimators[index])) {
-            int64_t total_bytes = total_of(attempt->view, report->estimators[index]);
-            text_append(&attempt->strangers, ",");
-            if (total_bytes != BYTES_UNKNOWN) {
-                text_integer(&attempt->strangers, total_bytes);
-            }
-        }
-    }
+    circumstances_write(attempt->view, &attempt->circumstances);
+    end_write(report, attempt->view, &attempt->end);
     rows_write(attempt, text);
-    text->failed = text->failed || attempt->identity.failed || attempt->strangers.failed;
+    text->failed = text->failed || attempt->identity.failed || attempt->circumstances.failed || attempt->end.failed;
     text_release(&attempt->identity);
-    text_release(&attempt->strangers);
+    text_release(&attempt->circumstances);
+    text_release(&attempt->end);
 }
 
 #define ABSENT_NAME(member)

@@ -143,11 +143,12 @@ static enum status_code cases_write(const struct report *report, struct text *te
     enum status_code code = STATUS_OK;
     text_format(text, ",\n%*s\"cases\": [", INDENT, "");
     for (int index = 0; code == STATUS_OK && index < report->case_count; index++) {
-        const struct json *line = NULL;
-        code = record_stream_again(report->stream, &report->cases[index].line, &line, error);
+        const struct record_place *line = &report->cases[index].line;
+        const char *bytes = NULL;
+        code = record_stream_again(report->stream, line, &bytes, error);
         if (code == STATUS_OK) {
             text_format(text, "%s\n%*s", index > 0 ? "," : "", 2 * INDENT, "");
-            json_write_below(line, INDENT, 2, text);
+            json_indent_below(bytes, line->length, INDENT, 2, text);
         }
     }
     if (report->case_count > 0) {

@@ -6,24 +6,35 @@
 
 #include "harness/base/code_point.h"
 
-/* Appends string; characters that `replace` names are written as it says, hidden ones as `hidden`. */
+/* What stands instead of a character; NULL: itself. */
+static const char *other_of(uint32_t point, const char *(*replace)(uint32_t), const char *hidden)
+{
+    return code_point_is_space(point)    ? " "
+           : code_point_is_hidden(point) ? hidden
+           : point == 0xFFFD             ? "\xEF\xBF\xBD"
+           : replace != NULL             ? replace(point)
+                                         : NULL;
+}
+
+/* Appends string; characters that `replace` names are written as it says, hidden ones as `hidden`. What stays as it is
+ * goes in one piece. */
 static void string_append(struct text *text, const char *string, const char *(*replace)(uint32_t), const char *hidden)
 {
+    const char *begin = string;
     while (*string != '\0') {
-        uint32_t point;
-        size_t length = code_point_decode(string, &point);
-        const char *other = code_point_is_space(point)    ? " "
-                            : code_point_is_hidden(point) ? hidden
-                            : point == 0xFFFD             ? "\xEF\xBF\xBD"
-                            : replace != NULL             ? replace(point)
-                                                          : NULL;
+        uint32_t point = (unsigned char)*string;
+        const size_t length = point < 0x80 ? 1 : code_point_decode(string, &point);
+        const char *other = point < ' ' || point >= 0x7F ? other_of(point, replace, hidden)
+                            : replace != NULL            ? replace(point)
+                                                         : NULL;
         if (other != NULL) {
+            text_append_bytes(text, begin, (size_t)(string - begin));
             text_append(text, other);
-        } else {
-            text_append_bytes(text, string, length);
+            begin = string + length;
         }
         string += length;
     }
+    text_append_bytes(text, begin, (size_t)(string - begin));
 }
 
 void terminal_append(struct text *text, const char *string)
@@ -75,8 +86,22 @@ static const char *csv_replace(uint32_t point)
     return point == '"' ? "\"\"" : NULL;
 }
 
+/* Whether a cell is what stands in it, as most are. */
+static bool is_plain_cell(const char *string)
+{
+    const char *at = string;
+    while (*at >= ' ' && *at < 0x7F && *at != '"' && *at != ',') {
+        at++;
+    }
+    return *at == '\0' && (*string == '\0' || strchr(" =+-@", *string) == NULL);
+}
+
 void csv_append(struct text *text, const char *string)
 {
+    if (is_plain_cell(string)) {
+        text_append(text, string);
+        return;
+    }
     struct text cell = {0};
     string_append(&cell, string, csv_replace, "");
     const char *clean = text_string(&cell);

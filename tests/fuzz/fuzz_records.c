@@ -11,17 +11,21 @@
 /* A line that was accepted stands inside the file, and is the same when it is read again. */
 static void line_check(struct record_stream *stream, const struct record_line *line, size_t size)
 {
-    struct text first = {0}, second = {0};
-    const struct json *again = NULL;
-    struct json *kept = json_copy_new(line->value);
+    struct text first = {0}, lines = {0}, second = {0};
+    const char *bytes = NULL;
+    struct json *kept = json_copy_new(line->value), *again = NULL;
     fuzz_require(line->run >= 0 && line->place.offset >= 0);
     fuzz_require((size_t)line->place.offset + line->place.length <= size);
-    fuzz_require(record_stream_again(stream, &line->place, &again, NULL) == STATUS_OK);
+    fuzz_require(record_stream_again(stream, &line->place, &bytes, NULL) == STATUS_OK);
+    json_indent_below(bytes, line->place.length, 2, 0, &lines);
+    fuzz_require(json_parse_text("lines", text_string(&lines), lines.length, &again, NULL) == STATUS_OK);
     json_write_below(kept, 0, 0, &first);
     json_write_below(again, 0, 0, &second);
     fuzz_require(strcmp(text_string(&first), text_string(&second)) == 0);
     json_release(kept);
+    json_release(again);
     text_release(&first);
+    text_release(&lines);
     text_release(&second);
 }
 
