@@ -6,12 +6,14 @@
 #include "harness/base/size.h"
 #include "harness/cli/command.h"
 #include "harness/cli/output.h"
+#include "harness/cli/page_sink.h"
 #include "harness/report/difference.h"
 
 static const struct option_row options[] = {
     {"tolerance", OPTION_VALUE, "LIST", "what each level may differ by: device=8MiB,process=2%,reserved=none"},
     {"only-changed", OPTION_BOOLEAN, NULL, "count unchanged cases instead of listing them (default: pages, terminal)"},
     {"format", OPTION_VALUE, "FORMAT", REPORT_PAGE_HELP},
+    {"output", OPTION_VALUE, "FILE", "write to FILE instead of standard output"},
     {"json", OPTION_FLAG, NULL, "as --format json"},
     {"within", OPTION_VALUE, "P%", "compare two programs: only allocated peaks decide, within P% of BASE"},
     {NULL, OPTION_FLAG, NULL, NULL},
@@ -72,31 +74,10 @@ static enum status_code style_read(const struct arguments *arguments, struct dif
         return status_set(error, STATUS_INVALID, "compare: --only-changed: '%s' is not known; write true or false",
                           only);
     }
-    bool brief = style->format == REPORT_TABLE ? output_is_terminal() : style->format != REPORT_JSON;
+    bool to_terminal = arguments_value(arguments, "output") == NULL && output_is_terminal();
+    bool brief = style->format == REPORT_TABLE ? to_terminal : style->format != REPORT_JSON;
     style->only_changed = only != NULL ? strcmp(only, "true") == 0 : brief;
     return STATUS_OK;
-}
-
-static enum status_code comparison_give(const struct report *base, const struct report *other,
-                                        const struct difference_options *limits, const struct difference_style *style,
-                                        enum exit_code *exit_code, struct status *error)
-{
-    struct difference *difference = NULL;
-    struct text_drain drain = output_drain();
-    struct text text = {.drain = &drain};
-    enum status_code code = difference_make(base, other, limits, &difference, error);
-    if (code == STATUS_OK) {
-        code = difference_render(difference, style, &text, error);
-    }
-    if (code == STATUS_OK) {
-        code = output_text(&text, error);
-    }
-    if (code == STATUS_OK) {
-        *exit_code = exit_code_of_outcome(difference_outcome(difference));
-    }
-    text_release(&text);
-    difference_release(difference);
-    return code;
 }
 
 /* One of the two, read on its own: nothing of a report is shared with another. */
@@ -106,6 +87,27 @@ struct side {
     enum status_code code;
     struct status error;
 };
+
+static enum status_code comparison_give(const struct side *base, const struct side *other,
+                                        const struct difference_options *limits, const struct difference_style *style,
+                                        const char *output, enum exit_code *exit_code, struct status *error)
+{
+    struct difference *difference = NULL;
+    struct page_sink sink = {.file = NULL};
+    enum status_code code = difference_make(base->report, other->report, limits, &difference, error);
+    if (code == STATUS_OK) {
+        code = page_sink_open(output, &sink, error);
+    }
+    if (code == STATUS_OK) {
+        code = difference_render(difference, style, &sink.text, error);
+    }
+    code = page_sink_close(&sink, code, error);
+    if (code == STATUS_OK) {
+        *exit_code = exit_code_of_outcome(difference_outcome(difference));
+    }
+    difference_release(difference);
+    return code;
+}
 
 static void *side_read(void *argument)
 {
@@ -143,7 +145,7 @@ static enum status_code compare_command(const struct arguments *arguments, enum 
         code = sides_read(&base, &other, error);
     }
     if (code == STATUS_OK) {
-        code = comparison_give(base.report, other.report, &limits, &style, exit_code, error);
+        code = comparison_give(&base, &other, &limits, &style, arguments_value(arguments, "output"), exit_code, error);
     }
     report_release(other.report);
     report_release(base.report);

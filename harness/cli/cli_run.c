@@ -293,7 +293,7 @@ static enum status_code suite_prepare(const struct arguments *arguments, struct 
     if (code == STATUS_OK && arguments_value(arguments, "records-only") == NULL) {
         code = report_write_check(run->folder, error);
     }
-    return code == STATUS_OK && junit != NULL ? report_junit_check(junit, run->folder, error) : code;
+    return code == STATUS_OK && junit != NULL ? report_junit_check(junit, error) : code;
 }
 
 static enum status_code suite_run(const struct arguments *arguments, struct arena *arena, struct run_options *run,

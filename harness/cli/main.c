@@ -11,6 +11,7 @@
 #include "harness/cli/command.h"
 #include "harness/cli/help.h"
 #include "harness/cli/output.h"
+#include "harness/cli/output_place.h"
 #include "harness/cli/program_revision.h"
 #include "harness/cli/suggestion.h"
 
@@ -175,6 +176,10 @@ static enum status_code words_run(int count, char **words, enum exit_code *exit_
     }
     if (arguments.help) {
         return help_print(command, error);
+    }
+    code = output_places_check(&arguments, error);
+    if (code != STATUS_OK) {
+        return code;
     }
     if (command->computes) {
         waiting_threads_sleep(words);

@@ -39,9 +39,8 @@ struct report_folder {
 enum status_code report_write(const struct report *report, struct arena *arena, const struct report_folder *folder,
                               const char **page, struct status *error);
 
-/* Whether a page can be written to path, which the user named, before anything costly is done for it. records: the
- * folder of a run, whose records are no place for a page. STATUS_IO, STATUS_INVALID. */
-enum status_code report_junit_check(const char *path, const char *records, struct status *error);
+/* Whether a page can be written to path, which the user named, before anything costly is done for it. STATUS_IO. */
+enum status_code report_junit_check(const char *path, struct status *error);
 
 /* Writes the JUnit page of the one run of the folder to path, in one step. */
 enum status_code report_junit_write(const char *folder, const char *run_id, const char *path, struct status *error);

@@ -225,7 +225,7 @@ static void a_page_that_cannot_be_written_is_told_before_anything_is_measured(vo
     run_check((const char *[]){"--junit", page, NULL}, 2, "absent/junit.xml: cannot be written");
     run_check((const char *[]){NULL}, 1, "1 fail");
     snprintf(page, sizeof page, "%s/out/records.jsonl", folder);
-    run_check((const char *[]){"--junit", page, NULL}, 2, "these are the records of the run; name another file");
+    run_check((const char *[]){"--junit", page, NULL}, 2, "out/records.jsonl: is what is read here; name another file");
     records_check(1, 3);
 }
 
