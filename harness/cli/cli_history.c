@@ -11,6 +11,7 @@
 
 static const struct option_row options[] = {
     {"database", OPTION_VALUE, "FILE", "the history (default: $ASSAY_HISTORY, else " HISTORY_DEFAULT_FILE ")"},
+    {"replace", OPTION_FLAG, NULL, "import: take records that say something else of a case than was imported before"},
     {"suite", OPTION_VALUE, "GLOB", "show, trend, prune, export: runs of suites whose name matches"},
     {"device", OPTION_VALUE, "GLOB", "the same of devices as show prints them: '*H200*'"},
     {"since", OPTION_VALUE, "DATE", "show, trend, export: runs that started on DATE or later: 2026-11-01"},
@@ -34,7 +35,12 @@ static const struct action_row {
     int operand_minimum, operand_maximum;
     const char *operand_words; /* of the error that there are too few or too many */
 } actions[] = {
-    {"import", history_import_action, {NULL}, 1, OPERAND_COUNT_MAXIMUM - 1, "RECORDS..., folders or files of records"},
+    {"import",
+     history_import_action,
+     {"replace", NULL},
+     1,
+     OPERAND_COUNT_MAXIMUM - 1,
+     "RECORDS..., folders or files of records"},
     {"show",
      history_show_action,
      {"suite", "device", "since", "before", "nights", "format", "output", NULL},
@@ -125,7 +131,8 @@ const struct command command_history = {
                "\n"
                "  import RECORDS...  put the runs of RECORDS (folders that `assay run` wrote, or files of\n"
                "                     records) into the history. A run that is there already changes nothing;\n"
-               "                     one that has grown is renewed.\n"
+               "                     one that has grown is renewed. One of which a finished case says something\n"
+               "                     else now is refused, unless --replace says that it is right.\n"
                "  show               list the runs, the newest first\n"
                "  show RUN           what a run was measured under, and its figures; RUN is the beginning of\n"
                "                     its run_id, or 'latest'\n"

@@ -38,6 +38,7 @@ static void run_line_append(struct text *lines, const char *started, const char 
 
 struct importing {
     struct history *history;
+    enum import_manner manner;
     struct text lines; /* what was done, a line for each run */
     int counts[IMPORT_KEPT + 1];
     int empty_count; /* runs that attempted no case */
@@ -59,7 +60,7 @@ static enum status_code import_visit(const struct run_figures *figures, void *co
         import_say(importing, figures, "empty");
         return STATUS_OK;
     }
-    enum status_code code = history_import(importing->history, figures, &outcome, error);
+    enum status_code code = history_import(importing->history, figures, importing->manner, &outcome, error);
     if (code == STATUS_OK) {
         importing->counts[outcome]++;
         import_say(importing, figures, words[outcome]);
@@ -107,7 +108,8 @@ enum status_code history_import_action(const struct arguments *arguments, enum e
                                        struct status *error)
 {
     const char *path = history_database(arguments);
-    struct importing importing = {0};
+    struct importing importing = {.manner =
+                                      arguments_value(arguments, "replace") != NULL ? IMPORT_REPLACES : IMPORT_GUARDED};
     (void)exit_code;
     enum status_code code = parent_folders_make(path, error);
     if (code == STATUS_OK) {

@@ -1,7 +1,7 @@
 /* History: the figures of many runs in one file of SQLite, so that a night can be held against those before it.
  *
  * Records stay the source: what is here is taken from them (struct run_figures), can be made again from them, and may
- * be thrown away. A run is known by its run_id, and is there as a whole or not at all: each is imported in one
+ * be thrown away. A run is known by its run_id, a merged one by those of its parts as well, and is there as a whole or not at all: each is imported in one
  * transaction, of which a kill, a full disk or a second writer leaves nothing by half. Two writers wait for each other.
  * The journal is SQLite's own (no WAL), because that alone works on a network drive.
  *
@@ -18,7 +18,7 @@
 #include "harness/base/status.h"
 #include "harness/report/run_figures.h"
 
-enum { HISTORY_VERSION = 1 };
+enum { HISTORY_VERSION = 2 };
 
 /* How long a writer waits for another one, and a reader for a writer. */
 enum { HISTORY_WAIT_SECONDS = 60 };
@@ -46,9 +46,17 @@ enum import_outcome {
     IMPORT_KEPT     /* the history has more of it than these records: it stays */
 };
 
-/* Puts a run in. STATUS_INVALID: it has no run_id, no start or no case that was attempted. STATUS_IO: the disk is full,
- * and so on: nothing of it is there then. */
-enum status_code history_import(struct history *history, const struct run_figures *figures,
+/* What becomes of records that say something else of a case that the history has as measured to its end. */
+enum import_manner {
+    IMPORT_GUARDED, /* they are refused: nobody measures the past again */
+    IMPORT_REPLACES /* they take the place of what was there: somebody says that they are right */
+};
+
+/* Puts a run in. It is that of a run which is there already if they have a run_id in common, their own or one of their
+ * parts: a merge that was completed later, or that comes behind one of its shards, is the same night, and one run.
+ * STATUS_INVALID: it has no run_id, no start or no case that was attempted; or a finished case of it says something
+ * else than before, and the text says which. STATUS_IO: the disk is full, and so on: nothing of it is there then. */
+enum status_code history_import(struct history *history, const struct run_figures *figures, enum import_manner manner,
                                 enum import_outcome *outcome, struct status *error);
 
 /* Which runs. What is NULL or 0 does not choose. Patterns are those of a shell (fnmatch). */
@@ -57,6 +65,7 @@ struct history_filter {
     const char *plan_hash; /* its hash, as recorded */
     const char *device;    /* a pattern of the device in words, as environment.h has it: "cuda (NVIDIA H200)" */
     const char *before;    /* started before this: "2026-11-21", "2026-11-21T02:00:00Z" */
+    const char *until;     /* started before this second or in it: "2026-11-21T02:00:00Z" */
     const char *since;     /* at this or later */
     const char *except;    /* a run_id */
     int most;              /* no more than so many, the newest */
@@ -75,7 +84,7 @@ struct history_run {
 };
 
 struct history_runs {
-    struct history_run *runs; /* the newest first; of one start by run_id */
+    struct history_run *runs; /* the newest first; of those that began in one second by run_id, so the order is total */
     int count;
 };
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "harness/base/array.h"
-#include "harness/base/hash.h"
 #include "harness/base/name_table.h"
+#include "harness/history/history_same.h"
 #include "harness/history/standing_words.h"
 
 enum { LEVELS_OF_FIGURE = 3 /* measured, predicted, spread */ };
@@ -20,74 +20,6 @@ struct importer {
     size_t word_room;
     bool failed; /* memory ran out */
 };
-
-/* ---- what a run comes to ---- */
-
-static uint64_t hash_integer(uint64_t hash, int64_t value)
-{
-    unsigned char bytes[8];
-    for (int at = 0; at < 8; at++) {
-        bytes[at] = (unsigned char)((uint64_t)value >> (8 * at));
-    }
-    return hash_bytes(hash, bytes, sizeof bytes);
-}
-
-/* With its end, so that "ab", "c" is not "a", "bc". */
-static uint64_t hash_word(uint64_t hash, const char *word)
-{
-    return hash_integer(hash_text(hash, word != NULL ? word : ""), word != NULL ? 1 : 0);
-}
-
-static uint64_t hash_case(uint64_t hash, const struct case_figures *one)
-{
-    const char *const words[] = {one->id,      one->label, one->status,     one->reason,
-                                 one->machine, one->tags,  one->disturbance};
-    for (size_t at = 0; at < sizeof words / sizeof words[0]; at++) {
-        hash = hash_word(hash, words[at]);
-    }
-    hash = hash_integer(hash, (int64_t)one->standing);
-    hash = hash_integer(hash, one->invalid ? 1 : 0);
-    hash = hash_integer(hash, one->made_count);
-    hash = hash_integer(hash, one->wanted_count);
-    for (int level = 0; level < LEVEL_COUNT; level++) {
-        hash = hash_integer(hash, one->measured.of[level]);
-        hash = hash_integer(hash, one->predicted.of[level]);
-        hash = hash_integer(hash, one->spread.of[level]);
-    }
-    return hash;
-}
-
-/* Of all that the file keeps of a run but where it came from. */
-static int64_t digest_make(const struct run_figures *figures)
-{
-    uint64_t hash = hash_word(HASH_START, figures->run_id);
-    hash = hash_word(hash, figures->started);
-    hash = hash_word(hash, figures->suite_path);
-    hash = hash_word(hash, figures->absent_cause);
-    hash = hash_word(hash, figures->notes);
-    hash = hash_integer(hash, figures->unnamed_absent_count);
-    hash = hash_integer(hash, figures->damaged_line_count);
-    hash = hash_integer(hash, figures->ended ? 1 : 0);
-    for (int property = 0; property < ENVIRONMENT_COUNT; property++) {
-        hash = hash_word(hash, figures->environment[property]);
-    }
-    for (int at = 0; at < figures->case_count; at++) {
-        hash = hash_case(hash, &figures->cases[at]);
-    }
-    for (int at = 0; at < figures->absent_count; at++) {
-        hash = hash_integer(hash_word(hash, figures->absent[at].id), figures->absent[at].wanted_count);
-    }
-    return (int64_t)hash;
-}
-
-static int64_t attempts_count(const struct run_figures *figures)
-{
-    int64_t count = 0;
-    for (int at = 0; at < figures->case_count; at++) {
-        count += figures->cases[at].made_count;
-    }
-    return count;
-}
 
 /* ---- dictionaries ---- */
 
@@ -186,10 +118,29 @@ static enum status_code row_write(struct history *history, const char *sql, cons
     return query_finish(&query, error);
 }
 
+static enum status_code parts_write(struct importer *importer, int64_t run, const struct run_figures *figures,
+                                    struct status *error)
+{
+    struct run_ids ids;
+    enum status_code code = STATUS_OK;
+    if (!run_ids_make(figures, &importer->arena, &ids)) {
+        importer->failed = true;
+        return STATUS_OK;
+    }
+    for (int at = 1; at < ids.count && code == STATUS_OK; at++) {
+        struct query query = query_make(importer->history, "INSERT OR IGNORE INTO part VALUES (?, ?)");
+        query_bind_integer(&query, 1, run);
+        query_bind_text(&query, 2, ids.ids[at]);
+        query_row(&query);
+        code = query_finish(&query, error);
+    }
+    return code;
+}
+
 static enum status_code lists_write(struct importer *importer, int64_t run, const struct run_figures *figures,
                                     struct status *error)
 {
-    enum status_code code = STATUS_OK;
+    enum status_code code = parts_write(importer, run, figures, error);
     for (int property = 0; property < ENVIRONMENT_COUNT && code == STATUS_OK; property++) {
         if (figures->environment[property] != NULL) {
             const int64_t values[] = {run, word_number(importer, environment_key((enum environment)property)),
@@ -220,8 +171,8 @@ static enum status_code run_write(struct importer *importer, const struct run_fi
     query_bind_integer(&query, 7, figures->unnamed_absent_count);
     query_bind_integer(&query, 8, figures->damaged_line_count);
     query_bind_integer(&query, 9, figures->ended ? 1 : 0);
-    query_bind_integer(&query, 10, attempts_count(figures));
-    query_bind_integer(&query, 11, digest_make(figures));
+    query_bind_integer(&query, 10, figures_attempts(figures));
+    query_bind_integer(&query, 11, figures_digest(figures));
     query_row(&query);
     *number = sqlite3_last_insert_rowid(importer->history->database);
     return query_finish(&query, error);
@@ -279,37 +230,18 @@ static enum status_code figures_write(struct history *history, const struct run_
     return importer_close(&importer, code, error);
 }
 
-/* ---- what is there already ---- */
+/* ---- a run as a whole ---- */
 
-static enum status_code present_look(struct history *history, const struct run_figures *figures,
-                                     enum import_outcome *outcome, struct status *error)
-{
-    struct query query = query_make(history, "SELECT digest, attempts, ended FROM run WHERE run_id = ?");
-    query_bind_text(&query, 1, figures->run_id);
-    *outcome = IMPORT_ADDED;
-    if (query_row(&query)) {
-        const int64_t digest = query_integer(&query, 0, INT64_MIN, INT64_MAX);
-        const int64_t attempts = query_integer(&query, 1, 0, INT64_MAX), now = attempts_count(figures);
-        const bool had_ended = query_integer(&query, 2, 0, 1) == 1;
-        *outcome = digest == digest_make(figures)                                        ? IMPORT_PRESENT
-                   : now < attempts || (now == attempts && had_ended && !figures->ended) ? IMPORT_KEPT
-                                                                                         : IMPORT_RENEWED;
-    }
-    return query_finish(&query, error);
-}
-
-static enum status_code run_remove(struct history *history, const char *run_id, struct status *error)
+static enum status_code run_remove(struct history *history, int64_t number, struct status *error)
 {
     static const char *const statements[] = {
-        "DELETE FROM figure WHERE run = (SELECT number FROM run WHERE run_id = ?)",
-        "DELETE FROM property WHERE run = (SELECT number FROM run WHERE run_id = ?)",
-        "DELETE FROM absent WHERE run = (SELECT number FROM run WHERE run_id = ?)",
-        "DELETE FROM run WHERE run_id = ?",
+        "DELETE FROM figure WHERE run = ?", "DELETE FROM property WHERE run = ?", "DELETE FROM absent WHERE run = ?",
+        "DELETE FROM part WHERE run = ?",   "DELETE FROM run WHERE number = ?",
     };
     enum status_code code = STATUS_OK;
     for (size_t at = 0; at < sizeof statements / sizeof statements[0] && code == STATUS_OK; at++) {
         struct query query = query_make(history, statements[at]);
-        query_bind_text(&query, 1, run_id);
+        query_bind_integer(&query, 1, number);
         query_row(&query);
         code = query_finish(&query, error);
     }
@@ -327,34 +259,37 @@ static enum status_code figures_check(const struct run_figures *figures, struct 
                : status_set(error, STATUS_INVALID, "%s: a run %s, so no history can keep it", figures->source, lack);
 }
 
-static enum status_code import_decide(struct history *history, const struct run_figures *figures,
-                                      enum import_outcome *outcome, struct status *error)
-{
-    enum status_code code = present_look(history, figures, outcome, error);
-    if (code == STATUS_OK && *outcome == IMPORT_RENEWED) {
-        code = run_remove(history, figures->run_id, error);
-    }
-    if (code == STATUS_OK && (*outcome == IMPORT_ADDED || *outcome == IMPORT_RENEWED)) {
-        code = figures_write(history, figures, error);
-    }
-    return code;
-}
-
 struct import_work {
     const struct run_figures *figures;
+    enum import_manner manner;
     enum import_outcome *outcome;
 };
 
 static enum status_code import_work(struct history *history, void *context, struct status *error)
 {
     const struct import_work *work = context;
-    return import_decide(history, work->figures, work->outcome, error);
+    struct same_runs same = {0};
+    enum status_code code = same_runs_find(history, work->figures, &same, error);
+    if (code == STATUS_OK && work->manner == IMPORT_GUARDED) {
+        code = same_runs_guard(history, &same, work->figures, error);
+    }
+    if (code == STATUS_OK) {
+        *work->outcome = same_runs_outcome(&same, work->figures, work->manner);
+    }
+    for (int at = 0; code == STATUS_OK && *work->outcome == IMPORT_RENEWED && at < same.count; at++) {
+        code = run_remove(history, same.runs[at].run.number, error);
+    }
+    if (code == STATUS_OK && (*work->outcome == IMPORT_ADDED || *work->outcome == IMPORT_RENEWED)) {
+        code = figures_write(history, work->figures, error);
+    }
+    arena_release(&same.arena);
+    return code;
 }
 
-enum status_code history_import(struct history *history, const struct run_figures *figures,
+enum status_code history_import(struct history *history, const struct run_figures *figures, enum import_manner manner,
                                 enum import_outcome *outcome, struct status *error)
 {
-    struct import_work work = {figures, outcome};
+    struct import_work work = {figures, manner, outcome};
     enum status_code code = figures_check(figures, error);
     return code == STATUS_OK ? history_transact(history, import_work, &work, error) : code;
 }
@@ -377,7 +312,7 @@ static enum status_code remove_work(struct history *history, void *context, stru
     const struct history_runs *runs = context;
     enum status_code code = STATUS_OK;
     for (int at = 0; at < runs->count && code == STATUS_OK; at++) {
-        code = run_remove(history, runs->runs[at].run_id, error);
+        code = run_remove(history, runs->runs[at].number, error);
     }
     return code == STATUS_OK ? history_execute(history, orphans_remove, error) : code;
 }

@@ -7,6 +7,7 @@
 
 #include "harness/base/array.h"
 #include "harness/base/name_table.h"
+#include "harness/base/text.h"
 #include "harness/history/standing_words.h"
 
 enum { BEGINNING_LEAST = 4, CASES_MOST = 10000000 };
@@ -129,10 +130,12 @@ enum status_code history_runs_list(struct history *history, const struct history
 {
     struct query query = query_make(history, "SELECT number, run_id, started, source, ended FROM run "
                                              "WHERE (?1 IS NULL OR started < ?1) AND (?2 IS NULL OR started >= ?2) "
+                                             "AND (?3 IS NULL OR started <= ?3) "
                                              "ORDER BY started DESC, run_id DESC");
     *runs = (struct history_runs){0};
     query_bind_text(&query, 1, filter->before);
     query_bind_text(&query, 2, filter->since);
+    query_bind_text(&query, 3, filter->until);
     enum status_code code = rows_take(&query, filter, arena, runs, error);
     enum status_code finished = query_finish(&query, code == STATUS_OK ? error : NULL);
     return code == STATUS_OK ? finished : code;
@@ -288,6 +291,21 @@ static enum status_code absent_read(struct history *history, int64_t number, str
     return reader_finish(reader, error);
 }
 
+static enum status_code parts_read(struct history *history, int64_t number, struct figures_reader *reader,
+                                   struct status *error)
+{
+    struct text words = {0};
+    reader->query = query_make(history, "SELECT run_id FROM part WHERE run = ? ORDER BY run_id COLLATE BINARY");
+    query_bind_integer(&reader->query, 1, number);
+    while (query_row(&reader->query)) {
+        text_format(&words, "%s%s", words.length > 0 ? "\n" : "", query_text(&reader->query, 0));
+    }
+    reader->figures->parts = arena_copy(&reader->figures->arena, text_string(&words));
+    reader->failed = reader->failed || words.failed || reader->figures->parts == NULL;
+    text_release(&words);
+    return reader_finish(reader, error);
+}
+
 static enum status_code head_read(struct history *history, const struct history_run *run, struct figures_reader *reader,
                                   struct status *error)
 {
@@ -328,6 +346,9 @@ enum status_code history_figures(struct history *history, const struct history_r
     }
     if (code == STATUS_OK) {
         code = absent_read(history, run->number, &reader, error);
+    }
+    if (code == STATUS_OK) {
+        code = parts_read(history, run->number, &reader, error);
     }
     name_table_release(&reader.words);
     return code;

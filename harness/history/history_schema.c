@@ -41,7 +41,13 @@ static const char version_1[] =
                       "CREATE TABLE absent (run INTEGER NOT NULL REFERENCES run, id INTEGER NOT NULL REFERENCES word, "
                       "wanted INTEGER NOT NULL, PRIMARY KEY (run, id)) STRICT, WITHOUT ROWID;";
 
-const struct history_step history_steps[HISTORY_VERSION] = {{1, version_1}};
+/* Which runs a merged one was joined of: a merge that is completed later is the same night. */
+static const char version_2[] =
+    "CREATE TABLE part (run INTEGER NOT NULL REFERENCES run, run_id TEXT NOT NULL, PRIMARY KEY (run, run_id)) STRICT, "
+    "WITHOUT ROWID;"
+    "CREATE INDEX part_run_id ON part (run_id);";
+
+const struct history_step history_steps[HISTORY_VERSION] = {{1, version_1}, {2, version_2}};
 
 static enum status_code number_read(struct history *history, const char *sql, int64_t *number, struct status *error)
 {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/base/name_table.h"
+#include "harness/base/text.h"
 #include "harness/report/case_view.h"
 #include "harness/report/spread.h"
 
@@ -123,13 +124,60 @@ static void cases_take(struct boiling *boiling, const struct report *report)
     }
 }
 
+/* The first line of the last run: one that was resumed behind another run has two of its own. */
+static const struct json *run_beginning(const struct report *report, const char *run_id)
+{
+    const struct json *found = NULL;
+    for (size_t at = 0; run_id[0] != '\0' && found == NULL && at < json_count(report->runs); at++) {
+        const struct json *run = json_at(report->runs, at);
+        found = strcmp(json_string_or(json_get(run, "run_id"), ""), run_id) == 0 ? run : NULL;
+    }
+    return found != NULL ? found : report_run(report);
+}
+
+static int text_order(const void *left, const void *right)
+{
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+/* The run_ids of what a merge joined, sorted. */
+static void parts_take(struct boiling *boiling, const struct json *run)
+{
+    const struct json *runs = json_get(json_get(run, "merged"), "runs");
+    const size_t most = json_count(runs);
+    const char **ids = most > 0 ? calloc(most, sizeof *ids) : NULL;
+    struct text words = {0};
+    size_t count = 0;
+    boiling->failed = boiling->failed || (most > 0 && ids == NULL);
+    for (size_t at = 0; ids != NULL && at < most; at++) {
+        const char *id = json_string_or(json_get(json_at(runs, at), "run_id"), "");
+        if (id[0] != '\0' && strchr(id, '\n') == NULL) {
+            ids[count++] = id;
+        }
+    }
+    if (count > 0) {
+        qsort(ids, count, sizeof *ids, text_order);
+    }
+    for (size_t at = 0; at < count; at++) {
+        if (at == 0 || strcmp(ids[at], ids[at - 1]) != 0) {
+            text_format(&words, "%s%s", at > 0 ? "\n" : "", ids[at]);
+        }
+    }
+    boiling->figures->parts = text_keep(boiling, text_string(&words));
+    boiling->failed = boiling->failed || words.failed;
+    text_release(&words);
+    free(ids);
+}
+
 static void run_take(struct boiling *boiling, const struct report *report)
 {
     struct run_figures *figures = boiling->figures;
     const struct json *run = report_run(report);
     figures->source = text_keep(boiling, report->source);
     figures->run_id = text_keep(boiling, json_string_or(json_get(run, "run_id"), ""));
-    figures->started = text_keep(boiling, json_string_or(json_get(run, "started"), ""));
+    const struct json *beginning = boiling->failed ? run : run_beginning(report, figures->run_id);
+    figures->started = text_keep(boiling, json_string_or(json_get(beginning, "started"), ""));
+    parts_take(boiling, run);
     figures->suite_path = text_keep(boiling, json_string_or(json_get(json_get(run, "suite"), "path"), ""));
     figures->unnamed_absent_count = report->unnamed_missing_count;
     figures->absent_cause = report->missing_cause != NULL ? text_keep(boiling, report->missing_cause) : NULL;
@@ -192,6 +240,29 @@ void run_figures_release(struct run_figures *figures)
 {
     arena_release(&figures->arena);
     *figures = (struct run_figures){0};
+}
+
+/* Whether the id is that of the run, or of one of its parts. */
+static bool run_is_known_by(const struct run_figures *figures, const char *id, size_t length)
+{
+    bool found = strlen(figures->run_id) == length && strncmp(figures->run_id, id, length) == 0;
+    for (const char *part = figures->parts != NULL ? figures->parts : ""; !found && *part != '\0';) {
+        const size_t part_length = strcspn(part, "\n");
+        found = part_length == length && strncmp(part, id, length) == 0;
+        part += part_length + (part[part_length] == '\n' ? 1 : 0);
+    }
+    return length > 0 && found;
+}
+
+bool run_figures_share(const struct run_figures *one, const struct run_figures *other)
+{
+    bool shares = run_is_known_by(other, one->run_id, strlen(one->run_id));
+    for (const char *part = one->parts != NULL ? one->parts : ""; !shares && *part != '\0';) {
+        const size_t length = strcspn(part, "\n");
+        shares = run_is_known_by(other, part, length);
+        part += length + (part[length] == '\n' ? 1 : 0);
+    }
+    return shares;
 }
 
 const struct case_figures *run_figures_find(const struct run_figures *figures, const char *id)

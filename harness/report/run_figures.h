@@ -55,7 +55,9 @@ struct absent_case {
 struct run_figures {
     struct arena arena;                         /* owns all of it */
     const char *source;                         /* where it comes from, for messages: the path */
-    const char *run_id, *started;               /* of the last run: "2026-11-20T02:00:00Z"; "" if not recorded */
+    const char *run_id;                         /* of the last run; "" if not recorded */
+    const char *started;                        /* its first line, also if it was resumed: "2026-11-20T02:00:00Z" */
+    const char *parts;                          /* run_ids that a merge joined, a newline between; "": it is none */
     const char *suite_path;                     /* of the last run, as it was given; "" if not recorded */
     const char *environment[ENVIRONMENT_COUNT]; /* what it was measured under (environment.h); NULL: not recorded */
     struct case_figures *cases;                 /* by id, as strcmp has them */
@@ -79,6 +81,9 @@ typedef enum status_code run_figures_visitor(const struct run_figures *figures, 
 enum status_code run_figures_each(const char *path, run_figures_visitor *visit, void *context, struct status *error);
 
 void run_figures_release(struct run_figures *figures); /* all zero is accepted, and what is left */
+
+/* Whether two are of one run: they have a run_id in common, their own or one of their parts. */
+bool run_figures_share(const struct run_figures *one, const struct run_figures *other);
 
 /* The case of that id, in logarithmic time; NULL: there is none. */
 const struct case_figures *run_figures_find(const struct run_figures *figures, const char *id);

@@ -66,6 +66,17 @@ static void selected_append(FILE *file, int count)
     fprintf(file, "]}\n");
 }
 
+static void merged_append(FILE *file, const char *ids)
+{
+    fprintf(file, ",\"merged\":{\"plan_hash\":\"8d5a0f3b2c4e6172\",\"count\":3,\"runs\":[");
+    for (int number = 0; *ids != '\0'; number++) {
+        const size_t length = strcspn(ids, ",");
+        fprintf(file, "%s{\"shard\":%d,\"run_id\":\"%.*s\"}", number > 0 ? "," : "", number + 1, (int)length, ids);
+        ids += length + (ids[length] == ',' ? 1 : 0);
+    }
+    fprintf(file, "]}");
+}
+
 void night_append(const char *path, const struct night_facts *night)
 {
     const int cases = night->cases > 0 ? night->cases : 3;
@@ -77,10 +88,14 @@ void night_append(const char *path, const struct night_facts *night)
             "\"resumption\":%d,\"started\":\"%s\",\"tool\":{\"name\":\"assay\",\"version\":\"0.1.0\",\"revision\":"
             "%s%s%s},\"suite\":{\"name\":\"%s\",\"path\":\"nightly.yaml\",\"plan_hash\":\"8d5a0f3b2c4e6172\","
             "\"case_count\":%d,\"selected_count\":%d,\"compare\":null},\"host\":{\"name\":\"node1\",\"system\":"
-            "\"Linux\",\"kernel\":\"6.1.0\",\"machine\":\"x86_64\"}}\n",
+            "\"Linux\",\"kernel\":\"6.1.0\",\"machine\":\"x86_64\"}",
             night->run_id, night->resumption, or_usual(night->started, "2026-11-20T02:00:00Z"),
             night->revision != NULL ? "\"" : "", or_usual(night->revision, "null"), night->revision != NULL ? "\"" : "",
             or_usual(night->suite, "nightly"), selected, selected);
+    if (night->merged != NULL) {
+        merged_append(file, night->merged);
+    }
+    fprintf(file, "}\n");
     if (night->resumption == 0) {
         selected_append(file, selected);
     }
@@ -134,7 +149,7 @@ struct importing {
 static enum status_code figures_import(const struct run_figures *figures, void *context, struct status *error)
 {
     struct importing *importing = context;
-    return history_import(importing->history, figures, &importing->outcome, error);
+    return history_import(importing->history, figures, IMPORT_GUARDED, &importing->outcome, error);
 }
 
 enum import_outcome records_imported(struct history *history, const char *path)

@@ -73,7 +73,7 @@ static void files_that_are_none_are_refused_and_stay(void **state)
     scene_import(scene, scene->records);
     database_execute(scene->database, "PRAGMA user_version = 7");
     expect_refusal(scene, scene->database, STATUS_INVALID,
-                   "is a history of version 7, and this assay knows versions up to 1");
+                   "is a history of version 7, and this assay knows versions up to 2");
 }
 
 static void places_that_hold_none_are_refused(void **state)
@@ -118,7 +118,7 @@ static enum status_code try_import(struct history_scene *scene)
     if (code == STATUS_OK) {
         code = run_figures_read(scene->records, &figures, &scene->error);
         if (code == STATUS_OK) {
-            code = history_import(history, &figures, &outcome, &scene->error);
+            code = history_import(history, &figures, IMPORT_GUARDED, &outcome, &scene->error);
         }
         run_figures_release(&figures);
     }

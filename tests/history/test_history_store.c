@@ -91,7 +91,7 @@ static enum status_code round_trip(const struct run_figures *wanted, void *conte
 {
     struct history *history = context;
     enum import_outcome outcome;
-    assert_int_equal(history_import(history, wanted, &outcome, error), STATUS_OK);
+    assert_int_equal(history_import(history, wanted, IMPORT_GUARDED, &outcome, error), STATUS_OK);
     struct run_figures found = figures_of(history, wanted->run_id);
     expect_figures(&found, wanted);
     run_figures_release(&found);
@@ -309,7 +309,7 @@ static void a_run_without_a_case_is_refused(void **state)
     struct history *history = history_opened(scene);
     struct run_figures figures = {.source = "here", .run_id = "aaaa1111", .started = "2026-11-20T02:00:00Z"};
     enum import_outcome outcome;
-    assert_int_equal(history_import(history, &figures, &outcome, &scene->error), STATUS_INVALID);
+    assert_int_equal(history_import(history, &figures, IMPORT_GUARDED, &outcome, &scene->error), STATUS_INVALID);
     assert_string_equal(scene->error.text, "here: a run attempted no case, so no history can keep it");
     history_close(history);
     assert_int_equal(runs_count(scene->database), 0);

@@ -1,5 +1,5 @@
 /* Versions of a history: from each earlier one to the newest, in one step after the other, and none backwards. The
- * steps are the test's own, because there is one version so far. */
+ * steps are the test's own, and then those of the program. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,8 +85,28 @@ static void version_1_is_as_it_was(void **state)
     assert_int_equal(number_of(history, "PRAGMA application_id"), 0x61737379);
     assert_int_equal(number_of(history, "SELECT count(*) FROM pragma_table_info('figure')"), 18);
     assert_int_equal(number_of(history, "SELECT count(*) FROM pragma_table_info('run')"), 12);
-    assert_int_equal(number_of(history, "SELECT count(*) FROM sqlite_schema WHERE type = 'table'"), 7);
+    assert_int_equal(number_of(history, "SELECT count(*) FROM sqlite_schema WHERE type = 'table'"), 8);
     history_close(history);
+}
+
+/* A file of version 1 keeps every figure, and knows the parts of what is merged from then on. */
+static void a_file_of_version_1_goes_on(void **state)
+{
+    struct history_scene *scene = *state;
+    night_append(scene->records, &(struct night_facts){.run_id = "aaaa1111", .started = "2026-11-19T02:00:00Z"});
+    scene_import(scene, scene->records);
+    struct text before = history_exported(scene->database);
+    database_execute(scene->database, "DROP TABLE part; PRAGMA user_version = 1;");
+    night_append(scene->records, &(struct night_facts){.run_id = "bbbb2222", .merged = "cccc3333"});
+    assert_int_equal(scene_import(scene, scene->records), IMPORT_ADDED);
+    struct history *history = history_opened(scene);
+    assert_int_equal(number_of(history, "PRAGMA user_version"), 2);
+    assert_int_equal(number_of(history, "SELECT count(*) FROM part"), 1);
+    history_close(history);
+    struct text after = history_exported(scene->database);
+    assert_memory_equal(text_string(&before), text_string(&after), before.length);
+    text_release(&before);
+    text_release(&after);
 }
 
 int main(void)
@@ -96,6 +116,7 @@ int main(void)
         SCENE_TEST(every_earlier_version_becomes_the_newest),
         SCENE_TEST(a_step_that_fails_leaves_the_earlier_version),
         SCENE_TEST(version_1_is_as_it_was),
+        SCENE_TEST(a_file_of_version_1_goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
