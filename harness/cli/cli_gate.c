@@ -17,6 +17,7 @@ enum { ROWS_MAXIMUM = 1000000 };
 static const struct option_row options[] = {
     {"baseline", OPTION_REPEATED, "WHAT", "what the run is held against, as below; several: their median"},
     {"history", OPTION_VALUE, "FILE", "where those runs are (default: $ASSAY_HISTORY, else " HISTORY_DEFAULT_FILE ")"},
+    {"since", OPTION_VALUE, "DATE", "latest, median:N: of the nights since then alone: they begin anew"},
     {"policy", OPTION_VALUE, "FILE", "rules, tiers and known failures (docs/GATE.md; default: built in, exact)"},
     {"allow", OPTION_VALUE, "LIST", "hold against a baseline of another device, driver or suite all the same"},
     {"format", OPTION_VALUE, "FORMAT", GATE_FORMAT_HELP},
@@ -150,7 +151,7 @@ static enum status_code gate_command(const struct arguments *arguments, enum exi
         code = run_figures_read(arguments->operands[0], &run, error);
     }
     if (code == STATUS_OK) {
-        code = gate_baselines_read(arguments, &run, &baselines, error);
+        code = gate_baselines_read(arguments, &run, &limits, &baselines, error);
     }
     if (code == STATUS_OK) {
         code = places_check(arguments, &policy, &baselines, error);
@@ -158,6 +159,7 @@ static enum status_code gate_command(const struct arguments *arguments, enum exi
     if (code == STATUS_OK) {
         limits.baseline = gate_baselines_figures(&baselines);
         limits.lacking = baselines.lacking;
+        limits.baseline_note = baselines.aside;
         limits.baseline_words = limits.baseline != NULL ? text_string(&baselines.words) : NULL;
         code = gate_make(&run, &limits, &gate, error);
     }
@@ -181,7 +183,8 @@ const struct command command_gate = {
                "Baselines:\n"
                "  DIR               a folder of records, or its records.jsonl\n"
                "  median:DIR,DIR    the median of several\n"
-               "  latest            of the history: the newest whole run before this one, of its suite and device\n"
+               "  latest            of the history: the newest run before this one, of its suite and device, that\n"
+               "                    passed itself, held by this policy against those before it that did\n"
                "  median:N          the median of the N newest of these\n"
                "  run:ID            the run whose run_id begins with ID\n"
                "  ancestor          the run of the nearest commit before that which assay was built from\n"

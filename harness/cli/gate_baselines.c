@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/cli/history_baselines.h"
+#include "harness/cli/history_options.h"
 
 enum { LABELS_TOLD = 3 };
 
@@ -99,13 +100,19 @@ static enum status_code baselines_join(struct gate_baselines *baselines, struct 
 }
 
 enum status_code gate_baselines_read(const struct arguments *arguments, const struct run_figures *run,
-                                     struct gate_baselines *baselines, struct status *error)
+                                     const struct gate_options *limits, struct gate_baselines *baselines,
+                                     struct status *error)
 {
     const char *word = NULL;
-    enum status_code code = STATUS_OK;
     baselines->run = run;
+    baselines->limits = limits;
+    enum status_code code = history_date_read(arguments, "since", &baselines->since, error);
     for (int next = 0; code == STATUS_OK && (word = arguments_value_next(arguments, "baseline", &next)) != NULL;) {
         code = word_read(arguments, word, baselines, error);
+    }
+    if (code == STATUS_OK && baselines->since != NULL && !baselines->is_since_used) {
+        code = status_set(error, STATUS_INVALID,
+                          "gate: --since says which nights --baseline latest or median:N may take; there is none here");
     }
     if (code == STATUS_OK && baselines->count > 0) {
         code = baselines_join(baselines, error);

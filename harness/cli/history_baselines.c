@@ -5,6 +5,7 @@
 
 #include "harness/base/size.h"
 #include "harness/cli/history_options.h"
+#include "harness/gate/gate_chain.h"
 #include "harness/history/ancestor.h"
 
 /* A name as a pattern that matches it alone; NULL for NULL. */
@@ -26,7 +27,7 @@ static struct history_filter filter_of(struct gate_baselines *baselines)
     const struct run_figures *run = baselines->run;
     return (struct history_filter){.suite = pattern_of(&baselines->arena, run->environment[ENVIRONMENT_SUITE]),
                                    .device = pattern_of(&baselines->arena, run->environment[ENVIRONMENT_DEVICE]),
-                                   .before = run->started[0] != '\0' ? run->started : NULL,
+                                   .until = run->started[0] != '\0' ? run->started : NULL,
                                    .except = run->run_id[0] != '\0' ? run->run_id : NULL};
 }
 
@@ -42,33 +43,89 @@ static enum status_code figures_add(struct gate_baselines *baselines, struct his
     return history_figures(history, run, &baselines->runs[baselines->count++], error);
 }
 
-static void lacking_say(struct gate_baselines *baselines, const struct history *history, const char *what)
+/* ---- nights that passed ---- */
+
+/* "of suite night on cuda (NVIDIA H200) before this one" */
+static const char *which_words(struct gate_baselines *baselines)
 {
     const char *suite = baselines->run->environment[ENVIRONMENT_SUITE];
     const char *device = baselines->run->environment[ENVIRONMENT_DEVICE];
+    return arena_format(&baselines->arena, "of suite %s on %s before this one%s%s", suite != NULL ? suite : "?",
+                        device != NULL ? device : "?", baselines->since != NULL ? ", since " : "",
+                        baselines->since != NULL ? baselines->since : "");
+}
+
+static void lacking_say(struct gate_baselines *baselines, const struct history *history, const struct gate_chain *chain)
+{
+    const char *which = which_words(baselines);
+    const int count = chain->night_count;
     baselines->lacking =
-        arena_format(&baselines->arena, "the history %s has no %s of suite %s on %s before this one",
-                     history_path(history), what, suite != NULL ? suite : "?", device != NULL ? device : "?");
+        which == NULL ? NULL
+        : count == 0  ? arena_format(&baselines->arena, "the history %s has no run %s", history_path(history), which)
+                      : arena_format(&baselines->arena, "of %d run%s %s, none in the history %s passed", count,
+                                    count == 1 ? "" : "s", which, history_path(history));
+    baselines->lacking = baselines->lacking != NULL ? baselines->lacking : "there is no baseline";
+}
+
+/* Nights that did not pass stay out until they are mended, or somebody says that they are right. */
+static void failed_say(struct gate_baselines *baselines, const struct gate_chain *chain)
+{
+    const int count = chain->failed_count;
+    if (count > 0) {
+        baselines->aside = arena_format(
+            &baselines->arena,
+            "%d run%s after that of the baseline did not pass, and %s no baseline; if %s right, --since %s begins anew",
+            count, count == 1 ? "" : "s", count == 1 ? "is" : "are", count == 1 ? "it is" : "they are",
+            chain->failed_since);
+    }
+}
+
+/* The runs of a list, from the oldest to the newest, through the gate. */
+static enum status_code chain_fill(struct gate_baselines *baselines, struct history *history,
+                                   const struct history_runs *runs, struct gate_chain *chain, struct status *error)
+{
+    enum status_code code = STATUS_OK;
+    for (int at = runs->count - 1; at >= 0 && code == STATUS_OK; at--) {
+        struct run_figures night = {0};
+        code = history_figures(history, &runs->runs[at], &night, error);
+        if (code == STATUS_OK && !run_figures_share(&night, baselines->run)) {
+            code = gate_chain_add(chain, &night, error);
+        }
+        run_figures_release(&night);
+    }
+    return code;
 }
 
 static enum status_code newest_add(struct gate_baselines *baselines, struct history *history, int most,
                                    struct status *error)
 {
-    const struct history_filter filter = filter_of(baselines);
+    struct history_filter filter = filter_of(baselines);
+    struct gate_chain chain = {
+        .policy = baselines->limits->policy, .allowed = baselines->limits->allowed, .most = most};
     struct history_runs runs;
-    int found = 0;
+    filter.since = baselines->since;
+    filter.without_counts = true;
+    baselines->is_since_used = true;
     enum status_code code = history_runs_list(history, &filter, &baselines->arena, &runs, error);
-    for (int i = 0; code == STATUS_OK && i < runs.count && found < most; i++) {
-        if (runs.runs[i].ended && runs.runs[i].absent_count == 0) {
-            code = figures_add(baselines, history, &runs.runs[i], NULL, error);
-            found++;
+    code = code == STATUS_OK ? chain_fill(baselines, history, &runs, &chain, error) : code;
+    /* the newest first, as people count nights */
+    for (int at = chain.kept_count - 1; at >= 0 && code == STATUS_OK; at--) {
+        code = gate_baseline_room(baselines->count, error);
+        if (code == STATUS_OK) {
+            baselines->runs[baselines->count++] = chain.kept[at];
+            chain.kept[at] = (struct run_figures){0};
         }
     }
-    if (code == STATUS_OK && found == 0) {
-        lacking_say(baselines, history, "whole run");
+    if (code == STATUS_OK && chain.kept_count == 0) {
+        lacking_say(baselines, history, &chain);
+    } else if (code == STATUS_OK) {
+        failed_say(baselines, &chain);
     }
+    gate_chain_release(&chain);
     return code;
 }
+
+/* ---- words ---- */
 
 /* Opens the history, and closes it behind work. */
 typedef enum status_code history_use(struct gate_baselines *baselines, struct history *history, const char *word,

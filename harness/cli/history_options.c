@@ -28,14 +28,14 @@ static bool date_is_one(const char *text)
     return is_one;
 }
 
-static enum status_code date_read(const struct arguments *arguments, const char *option, const char **date,
-                                  struct status *error)
+enum status_code history_date_read(const struct arguments *arguments, const char *option, const char **date,
+                                   struct status *error)
 {
     *date = arguments_value(arguments, option);
     return *date == NULL || date_is_one(*date)
                ? STATUS_OK
-               : status_set(error, STATUS_INVALID, "history: --%s: '%.64s' is no date; write it as 2026-11-20", option,
-                            *date);
+               : status_set(error, STATUS_INVALID, "%s: --%s: '%.64s' is no date; write it as 2026-11-20",
+                            arguments->command->name, option, *date);
 }
 
 enum status_code history_filter_read(const struct arguments *arguments, struct history_filter *filter,
@@ -43,8 +43,8 @@ enum status_code history_filter_read(const struct arguments *arguments, struct h
 {
     *filter = (struct history_filter){.suite = arguments_value(arguments, "suite"),
                                       .device = arguments_value(arguments, "device")};
-    enum status_code code = date_read(arguments, "since", &filter->since, error);
-    return code == STATUS_OK ? date_read(arguments, "before", &filter->before, error) : code;
+    enum status_code code = history_date_read(arguments, "since", &filter->since, error);
+    return code == STATUS_OK ? history_date_read(arguments, "before", &filter->before, error) : code;
 }
 
 enum status_code history_sink_open(const struct arguments *arguments, struct page_sink *sink, struct status *error)

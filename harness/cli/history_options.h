@@ -14,6 +14,10 @@
 /* The file that --database, the environment or the default names; borrowed. */
 const char *history_database(const struct arguments *arguments);
 
+/* The date that an option says, NULL: none; borrowed. STATUS_INVALID: it is none. */
+enum status_code history_date_read(const struct arguments *arguments, const char *option, const char **date,
+                                   struct status *error);
+
 /* --suite, --device, --since and --before; borrowed. STATUS_INVALID: a date is none. */
 enum status_code history_filter_read(const struct arguments *arguments, struct history_filter *filter,
                                      struct status *error);

@@ -132,7 +132,11 @@ enum status_code gate_make(const struct run_figures *run, const struct gate_opti
 {
     const struct gate_policy *policy = options->policy;
     struct text why = {0};
-    *gate = (struct gate){.run = run, .baseline = options->baseline, .policy = policy, .lacking = options->lacking};
+    *gate = (struct gate){.run = run,
+                          .baseline = options->baseline,
+                          .policy = policy,
+                          .lacking = options->lacking,
+                          .baseline_note = options->baseline_note};
     if (gate->baseline != NULL) {
         gate->baseline_words = options->baseline_words != NULL ? options->baseline_words : gate->baseline->source;
         refusals_find(gate, options->allowed);

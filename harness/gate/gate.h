@@ -70,6 +70,7 @@ struct gate_options {
     unsigned allowed;                   /* bit 1 << enum gate_refusal */
     const struct run_figures *baseline; /* NULL: none; the run is judged by itself */
     const char *baseline_words;         /* "results/monday", "the median of 3 runs"; NULL: baseline->source */
+    const char *baseline_note;          /* what else is to be told of it; NULL: nothing */
     const char
         *lacking; /* why there is no baseline although one was asked for, which is INCONCLUSIVE; NULL: it is not */
 };
@@ -103,7 +104,7 @@ struct gate {
     struct arena arena;
     const struct run_figures *run, *baseline; /* baseline: as given, also if it was refused */
     const char *baseline_words;               /* NULL: there is none */
-    const char *lacking;                      /* as in the options */
+    const char *baseline_note, *lacking;      /* as in the options */
     const struct gate_policy *policy;
     bool differs[ENVIRONMENT_COUNT]; /* both sides know it, and say something else */
     unsigned refused;                /* bit 1 << enum gate_refusal; if any, nothing was held against the baseline */

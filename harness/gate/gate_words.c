@@ -332,6 +332,9 @@ void gate_notes_visit(const struct gate *gate, gate_note_visitor *visit, void *c
             note_say(visit, context, &words);
         }
     }
+    if (gate->baseline_note != NULL) {
+        visit(context, gate->baseline_note);
+    }
     if (gate->baseline != NULL && !gate->baseline->ended) {
         visit(context, "the baseline was cut short: what it lacks is NEW here");
     }

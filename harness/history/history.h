@@ -1,9 +1,10 @@
 /* History: the figures of many runs in one file of SQLite, so that a night can be held against those before it.
  *
  * Records stay the source: what is here is taken from them (struct run_figures), can be made again from them, and may
- * be thrown away. A run is known by its run_id, a merged one by those of its parts as well, and is there as a whole or not at all: each is imported in one
- * transaction, of which a kill, a full disk or a second writer leaves nothing by half. Two writers wait for each other.
- * The journal is SQLite's own (no WAL), because that alone works on a network drive.
+ * be thrown away. A run is known by its run_id, a merged one by those of its parts as well, and is there as a whole or
+ * not at all: each is imported in one transaction, of which a kill, a full disk or a second writer leaves nothing by
+ * half. Two writers wait for each other. The journal is SQLite's own (no WAL), because that alone works on a network
+ * drive.
  *
  * The file may come from somebody else: what stands in it is checked as it is read, and triggers and views of others
  * are not obeyed. Worked: importing the records of 30 nights of 500 cases and reading the 30th gives the figures that

@@ -149,16 +149,56 @@ static void a_history_knows_earlier_nights(void **state)
     gate_check("n19 --baseline latest --history nights.db", 0, "baseline: nights.db: run 1118", "");
     gate_check("n22 --baseline latest --history nights.db", 0, "baseline: nights.db: run 1121", "");
     gate_check("n21 --baseline latest --history nights.db", 0, "baseline: nights.db: run 1119", ""); /* 20: killed */
+    gate_check("n21 --baseline latest --history nights.db", 0,
+               "note: 1 run after that of the baseline did not pass, and is no baseline; if it is right, --since", "");
     gate_check("n22 --baseline median:2 --history nights.db", 0, "the median of 2 runs (nights.db: run 1121", "");
     gate_check("n22 --baseline median:7 --history nights.db", 0, "the median of 3 runs (", "");
     gate_check("n22 --baseline latest --baseline n18 --history nights.db", 0, "the median of 2 runs (nights.db: ", "");
     gate_check("n22 --baseline run:1118 --history nights.db", 0, "GO: 1 case held against the baseline", "");
-    gate_check("n18 --baseline latest --history nights.db", 3, "baseline: none, the history nights.db has no whole run",
-               "INCONCLUSIVE: the history nights.db has no whole run of suite night on meta");
+    gate_check("n18 --baseline latest --history nights.db", 3, "baseline: none, the history nights.db has no run of",
+               "INCONCLUSIVE: the history nights.db has no run of suite night on meta (no memory) before this");
     gate_check("n22 --baseline latest --history absent.db", 2, "", "absent.db: there is no history yet");
     gate_check("n22 --baseline run:9999 --history nights.db", 2, "", "has no run whose run_id begins with '9999'");
     gate_check("n22 --baseline median:0 --history nights.db", 2, "", "gate: --baseline median: 0 is out of range");
     gate_check("n22 --baseline ancestor --history nights.db", 3, "baseline: none, ", "INCONCLUSIVE: ");
+}
+
+/* The nights of a regression: the 1st and 2nd of December as they were, the 3rd to the 5th with 1 MiB more, and after
+ * it the 6th, which began twice in one second. */
+static void regression_import(void)
+{
+    struct command_result result = shell(
+        "for d in 1 2 3 4 5 6 7; do mkdir r$d; sed -E \"s/(started.: .....)-..-..T..:..:../\\1-12-0${d}T02:00:00/; "
+        "s/(.run_id.: .)..../\\1333$d/\" night/records.jsonl >r$d/records.jsonl; done; "
+        "bytes=$(sed -n 's/.*\"requested_bytes_peak\": *\\([0-9]*\\).*/\\1/p' night/records.jsonl | head -n 1); "
+        "for d in 3 4 5; do sed -i \"s/: *$bytes\\>/: $((bytes + 1048576))/g\" r$d/records.jsonl; done; "
+        "sed -i 's/-12-07T/-12-06T/' r7/records.jsonl; "
+        "for d in 1 2 3 4 5 7; do $assay history import r$d --database red.db >/dev/null || exit 1; done");
+    if (result.exit_code != 0) {
+        fail_msg("%s%s", text_string(&result.output), text_string(&result.error));
+    }
+    command_result_release(&result);
+}
+
+static void a_regression_stays_red_until_somebody_says_that_it_is_right(void **state)
+{
+    (void)state;
+    regression_import();
+    gate_check("r3 --baseline latest --history red.db", 1, "baseline: red.db: run 3332", "NO-GO");
+    gate_check("r4 --baseline latest --history red.db", 1, "baseline: red.db: run 3332", "NO-GO");
+    gate_check("r4 --baseline median:7 --history red.db", 1, "the median of 2 runs (red.db: run 3332", "NO-GO");
+    gate_check("r5 --baseline latest --history red.db", 1,
+               "note: 2 runs after that of the baseline did not pass, and are no baseline; if they are right", "NO-GO");
+    gate_check("r5 --baseline latest --history red.db --json", 1, "--since 2026-12-03T02:00:00Z begins anew\"", "");
+    gate_check("r5 --baseline latest --since 2026-12-03 --history red.db", 0, "baseline: red.db: run 3334", "");
+    gate_check("r3 --baseline latest --since 2026-12-03 --history red.db", 3, "baseline: none, ",
+               "has no run of suite night on meta (no memory) before this one, since 2026-12-03");
+    gate_check("r5 --since 2026-12-03", 2, "",
+               "gate: --since says which nights --baseline latest or median:N may take");
+    gate_check("r5 --baseline latest --since yesterday", 2, "", "gate: --since: 'yesterday' is no date; write it as");
+    /* it is gone: green, and the baseline of the next one, which began in the same second */
+    gate_check("r6 --baseline latest --history red.db", 0, "baseline: red.db: run 3337", "");
+    gate_check("r7 --baseline latest --history red.db", 0, "baseline: red.db: run 3332", "");
 }
 
 /* A history of two commits, of which the run is of the later one. */
@@ -253,6 +293,7 @@ int main(void)
         cmocka_unit_test(what_is_wrong_with_options_and_policies_is_said),
         cmocka_unit_test(pages_go_to_files_and_a_summary_is_appended),
         cmocka_unit_test(a_history_knows_earlier_nights),
+        cmocka_unit_test(a_regression_stays_red_until_somebody_says_that_it_is_right),
         cmocka_unit_test(an_ancestor_is_the_run_of_an_earlier_commit),
         cmocka_unit_test(two_gates_at_once_leave_one_whole_page),
         cmocka_unit_test(a_closed_pipe_is_no_crash),

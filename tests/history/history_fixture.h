@@ -23,7 +23,7 @@ struct night_facts {
     int selected;         /* that were to be; as many as are there */
     int first;            /* the number of the first that is there, of a run that went on */
     int resumption;
-    const char *merged; /* the run_ids of its parts, with commas between; none */
+    const char *merged;      /* the run_ids of its parts, with commas between; none */
     bool killed;             /* no `end` line */
     int64_t allocated_more;  /* in case 0 */
     int64_t process_more;    /* in every case */

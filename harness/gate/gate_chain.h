@@ -1,0 +1,34 @@
+/* Gate chain: which of many nights passed, each held against those before it that did.
+ *
+ * A baseline that is simply the newest night takes a regression for the new state: red for one night, and green ever
+ * after. Here every night is judged again, from the oldest on, by the policy and with what may differ, and one that is
+ * not GO is no baseline. The first of them is judged by its own verdicts. No verdict is kept anywhere: the same nights
+ * and the same policy give the same chain.
+ *
+ * Worked: nights of 100, 100, 104, 104, 100 MiB requested, by the built-in policy and with one night as a baseline: the
+ * third and the fourth are NO-GO against the second, the fifth is GO. kept is the fifth, failed_count 0; after the
+ * fourth it was the second and 2. */
+#ifndef ASSAY_GATE_GATE_CHAIN_H
+#define ASSAY_GATE_GATE_CHAIN_H
+
+#include "harness/gate/gate.h"
+#include "harness/gate/gate_baseline.h"
+
+struct gate_chain {
+    const struct gate_policy *policy; /* borrowed; all zero: the built-in one */
+    unsigned allowed;                 /* as in struct gate_options */
+    int most;                         /* nights that a baseline is the median of; 1: the newest that passed */
+    struct run_figures kept[GATE_BASELINES_MAXIMUM]; /* the newest `most` that passed, the oldest first */
+    int kept_count;
+    int night_count;       /* that were added */
+    int failed_count;      /* behind the newest that passed */
+    char failed_since[24]; /* when the first of these began: "2026-11-20T02:00:00Z" */
+};
+
+/* The next night, which began no earlier than the last one. *night is taken over, also after an error: it is kept, or
+ * released. STATUS_OUT_OF_MEMORY. */
+enum status_code gate_chain_add(struct gate_chain *chain, struct run_figures *night, struct status *error);
+
+void gate_chain_release(struct gate_chain *chain);
+
+#endif

@@ -1,0 +1,166 @@
+/* Which of many nights passed: a regression is no baseline, however long it lasts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/gate/gate_chain.h"
+#include "tests/gate/gate_fixture.h"
+
+enum { NIGHTS = 12 };
+
+static struct side sides[NIGHTS];
+static char days[NIGHTS][24];
+
+static const struct gate_policy built_in = {.path = NULL};
+
+/* Nights of the 1st of November and after it, with so many bytes more in case 0 than the usual ones. */
+static void nights_make(const int64_t *more_bytes, int count)
+{
+    for (int at = 0; at < count; at++) {
+        side_make(&sides[at]);
+        snprintf(days[at], sizeof days[at], "2026-11-%02dT02:00:00Z", 1 + at);
+        sides[at].figures.started = days[at];
+        sides[at].cases[0].measured.of[LEVEL_ALLOCATED] += more_bytes[at];
+    }
+}
+
+static void night_add(struct gate_chain *chain, int at)
+{
+    struct run_figures night = sides[at].figures;
+    assert_int_equal(gate_chain_add(chain, &night, NULL), STATUS_OK);
+    assert_null(night.cases); /* taken over */
+}
+
+/* The days of the nights that are kept, and how many failed behind them: "1 2 5+0". */
+static void expect_kept(const struct gate_chain *chain, const char *wanted)
+{
+    struct text words = {0};
+    for (int at = 0; at < chain->kept_count; at++) {
+        text_format(&words, "%s%d", at > 0 ? " " : "", (int)(chain->kept[at].started[9] - '0'));
+    }
+    text_format(&words, "+%d", chain->failed_count);
+    assert_string_equal(text_string(&words), wanted);
+    text_release(&words);
+}
+
+static void a_regression_is_no_baseline_however_long_it_lasts(void **state)
+{
+    static const int64_t more[] = {0, 0, 4, 4, 4, 4, 0};
+    struct gate_chain chain = {.policy = &built_in, .most = 1};
+    (void)state;
+    nights_make(more, 7);
+    for (int at = 0; at < 6; at++) {
+        night_add(&chain, at);
+    }
+    expect_kept(&chain, "2+4");
+    assert_string_equal(chain.failed_since, "2026-11-03T02:00:00Z");
+    night_add(&chain, 6);
+    expect_kept(&chain, "7+0");
+    assert_int_equal(chain.night_count, 7);
+    gate_chain_release(&chain);
+    /* whoever begins anew with it takes it for what is right, and the return to less for an improvement */
+    for (int at = 2; at < 7; at++) {
+        night_add(&chain, at);
+    }
+    expect_kept(&chain, "7+0");
+    gate_chain_release(&chain);
+}
+
+static void a_median_is_of_those_that_passed(void **state)
+{
+    static const int64_t more[] = {0, 0, 9, 0, 9, 9, 9, 9, 0};
+    struct gate_chain chain = {.policy = &built_in, .most = 3};
+    (void)state;
+    nights_make(more, 9);
+    for (int at = 0; at < 9; at++) {
+        night_add(&chain, at);
+    }
+    expect_kept(&chain, "2 4 9+0");
+    gate_chain_release(&chain);
+}
+
+static void what_passes_is_for_the_policy_to_say(void **state)
+{
+    static const int64_t more[] = {0, 9, 18, 27};
+    struct gate_policy wide = policy_of("version: 1\nrules:\n  - {cases: \"*\", fail: 10B}\n");
+    struct gate_chain chain = {.policy = &wide, .most = 1};
+    (void)state;
+    nights_make(more, 4);
+    for (int at = 0; at < 4; at++) {
+        night_add(&chain, at);
+    }
+    expect_kept(&chain, "4+0");
+    gate_chain_release(&chain);
+    gate_policy_release(&wide);
+    chain.policy = &built_in;
+    for (int at = 0; at < 4; at++) {
+        night_add(&chain, at);
+    }
+    expect_kept(&chain, "1+3");
+    gate_chain_release(&chain);
+}
+
+/* A first night that fails by its own verdicts is none; one that was cut short never; one of another driver does not
+ * pass, unless that may differ. */
+static void what_nobody_can_judge_does_not_pass(void **state)
+{
+    static const int64_t none[NIGHTS] = {0};
+    struct gate_chain chain = {.policy = &built_in, .most = 1};
+    (void)state;
+    nights_make(none, 6);
+    sides[0].cases[1].standing = STANDING_FAIL;
+    sides[0].cases[1].status = "fail";
+    sides[2].figures.ended = false;
+    sides[4].figures.environment[ENVIRONMENT_DRIVER] = sides[5].figures.environment[ENVIRONMENT_DRIVER] = "580";
+    night_add(&chain, 0);
+    expect_kept(&chain, "+1");
+    for (int at = 1; at < 6; at++) {
+        night_add(&chain, at);
+    }
+    expect_kept(&chain, "4+2");
+    gate_chain_release(&chain);
+    chain.allowed = 1U << GATE_REFUSAL_DRIVER;
+    for (int at = 1; at < 6; at++) {
+        night_add(&chain, at);
+    }
+    expect_kept(&chain, "6+0");
+    gate_chain_release(&chain);
+}
+
+/* What is known fails until its day; the night decides, not today. */
+static void a_known_failure_passes_until_its_day(void **state)
+{
+    static const int64_t more[] = {0, 4, 4, 4};
+    struct gate_policy policy = policy_of("version: 1\nknown_failures:\n"
+                                          "  - {cases: case-0, reason: seen, expires: 2026-11-02}\n");
+    struct gate_chain chain = {.policy = &policy, .most = 1};
+    (void)state;
+    nights_make(more, 4);
+    night_add(&chain, 0);
+    night_add(&chain, 1);
+    expect_kept(&chain, "2+0");
+    gate_chain_release(&chain);
+    night_add(&chain, 0);
+    night_add(&chain, 2);
+    night_add(&chain, 3);
+    expect_kept(&chain, "1+2");
+    gate_chain_release(&chain);
+    gate_policy_release(&policy);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_regression_is_no_baseline_however_long_it_lasts),
+        cmocka_unit_test(a_median_is_of_those_that_passed),
+        cmocka_unit_test(what_passes_is_for_the_policy_to_say),
+        cmocka_unit_test(what_nobody_can_judge_does_not_pass),
+        cmocka_unit_test(a_known_failure_passes_until_its_day),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
