@@ -139,13 +139,35 @@ static void an_exit_code_of_assay_fails_its_index_alone(void **state)
 {
     const struct scene *scene = *state;
     static const char *const codes[] = {"1", "2", "3", "77", "99"};
-    const struct node *values = node_at(scene, SHARDS_JOB, "spec.podFailurePolicy.rules.0.onExitCodes.values");
-    assert_string_equal(text_at(scene, SHARDS_JOB, "spec.podFailurePolicy.rules.0.action"), "FailIndex");
-    assert_string_equal(text_at(scene, SHARDS_JOB, "spec.podFailurePolicy.rules.0.onExitCodes.containerName"),
+    const struct node *values = node_at(scene, SHARDS_JOB, "spec.podFailurePolicy.rules.1.onExitCodes.values");
+    assert_string_equal(text_at(scene, SHARDS_JOB, "spec.podFailurePolicy.rules.1.action"), "FailIndex");
+    assert_string_equal(text_at(scene, SHARDS_JOB, "spec.podFailurePolicy.rules.1.onExitCodes.containerName"),
                         text_at(scene, SHARDS_JOB, POD "containers.0.name"));
     assert_int_equal(values->count, sizeof codes / sizeof codes[0]);
     for (size_t i = 0; i < values->count; i++) {
         assert_string_equal(values->children[i]->text, codes[i]);
+    }
+}
+
+/* SIGTERM ends a run with 3: the first rule that fits is taken, so that of evictions must come before the codes. */
+static void a_pod_that_was_evicted_is_started_again(void **state)
+{
+    const struct scene *scene = *state;
+    assert_string_equal(text_at(scene, SHARDS_JOB, "spec.podFailurePolicy.rules.0.action"), "Ignore");
+    assert_string_equal(text_at(scene, SHARDS_JOB, "spec.podFailurePolicy.rules.0.onPodConditions.0.type"),
+                        "DisruptionTarget");
+    assert_string_equal(text_at(scene, SHARDS_JOB, "spec.podFailurePolicy.rules.0.onPodConditions.0.status"), "True");
+}
+
+/* A name that no object can have until it is replaced, as Kubernetes says of one in capitals. */
+static void a_run_has_jobs_and_a_folder_of_its_own(void **state)
+{
+    const struct scene *scene = *state;
+    assert_string_equal(text_at(scene, SHARDS_JOB, "metadata.name"), "assay-shards-RUN_NAME");
+    assert_string_equal(text_at(scene, MERGE_JOB, "metadata.name"), "assay-merge-RUN_NAME");
+    for (int job = SHARDS_JOB; job <= MERGE_JOB; job++) {
+        assert_string_equal(text_at(scene, job, POD "containers.0.env.1.name"), "RUN");
+        assert_string_equal(text_at(scene, job, POD "containers.0.env.1.value"), "RUN_NAME");
     }
 }
 
@@ -154,7 +176,7 @@ static void command_check(const struct scene *scene, int document, const char *s
 {
     char path[128];
     snprintf(path, sizeof path, "PATH=%s:/usr/bin:/bin", scene->scratch.folder);
-    const char *const environment[] = {path, setting, NULL};
+    const char *const environment[] = {path, setting, "RUN=tonight", NULL};
     assert_string_equal(text_at(scene, document, POD "containers.0.command.0"), "sh");
     assert_string_equal(text_at(scene, document, POD "containers.0.command.1"), "-c");
     const char *const words[] = {"sh", "-c", text_at(scene, document, POD "containers.0.args.0"), NULL};
@@ -167,10 +189,11 @@ static void command_check(const struct scene *scene, int document, const char *s
 
 static void pods_count_from_0_and_shards_from_1(void **state)
 {
-    command_check(*state, SHARDS_JOB, "JOB_COMPLETION_INDEX=3",
-                  "run suites/quick.yaml --device cuda:0 --need-gpu --shard auto --out /results/shards/4 --resume "
-                  "--records-only\n");
-    command_check(*state, MERGE_JOB, "SHARDS=0", "merge /results/shards --out /results/all\n");
+    command_check(
+        *state, SHARDS_JOB, "JOB_COMPLETION_INDEX=3",
+        "run suites/quick.yaml --device cuda:0 --need-gpu --shard auto --out /results/tonight/shards/4 --resume "
+        "--records-only\n");
+    command_check(*state, MERGE_JOB, "SHARDS=0", "merge /results/tonight/shards --out /results/tonight/all\n");
 }
 
 /* The options are those that there are; meta stands for a GPU. */
@@ -225,6 +248,8 @@ int main(void)
         TEST(its_numbers_agree),
         TEST(all_pods_see_one_claim),
         TEST(an_exit_code_of_assay_fails_its_index_alone),
+        TEST(a_pod_that_was_evicted_is_started_again),
+        TEST(a_run_has_jobs_and_a_folder_of_its_own),
         TEST(pods_count_from_0_and_shards_from_1),
         TEST(assay_takes_the_words_of_a_pod),
         TEST(its_schema_holds),

@@ -55,7 +55,8 @@ static void step_expect(const struct scratch_scene *scene, const char *step, con
     snprintf(line, sizeof line,
              "awk -v step='%s' -f \"$1/tests/ci/night_step.awk\" \"$1/ci/workflows/github/nightly.yml\" | "
              "sed 's/--device cuda:0 --need-gpu/--device host/' >step.sh && cd work && PATH=$PWD/../bin:$PATH "
-             "SUITE=suites/mine.yaml POLICY= BASELINE_NIGHTS=7 KEEP_NIGHTS=3 HISTORY_BRANCH=assay-history GATE=%s "
+             "SUITE=suites/mine.yaml POLICY= BASELINE_NIGHTS=2 KEEP_NIGHTS=1 RUN_LIMIT=$(cat ../limit 2>/dev/null || "
+             "echo 10m) HISTORY_BRANCH=assay-history GATE=%s "
              "GITHUB_STEP_SUMMARY=$PWD/../summary.md bash -e -o pipefail ../step.sh",
              step, gate);
     line_expect(scene, line, exit_code, said);
@@ -66,8 +67,9 @@ static void night_pass(const struct scratch_scene *scene, const char *verdict, i
     step_expect(scene, "The history so far", "", 0, "");
     step_expect(scene, "Measure", "", 0, "report: ");
     step_expect(scene, "Gate", "", gate, verdict);
-    step_expect(scene, "Keep the night", gate == 0 ? "success" : "failure", 0, "there already: results/history.db");
-    line_expect(scene, "cd work && git worktree remove --force history && sleep 1", 0, ""); /* its name has seconds */
+    step_expect(scene, "Keep the night", gate == 0 ? "success" : "failure", 0, "assay-results/history.db");
+    line_expect(scene, "cd work && git worktree remove --force assay-history && sleep 1", 0,
+                ""); /* its name has seconds */
 }
 
 static void nights_are_green_and_red_for_the_right_reason(void **state)
@@ -88,7 +90,7 @@ static void nights_are_green_and_red_for_the_right_reason(void **state)
     line_expect(scene, "grep -c 'NO-GO' summary.md", 0, "1");
     line_expect(scene, "git -C origin.git ls-tree -r --name-only assay-history | grep -c go$", 0, "2\n");
     line_expect(scene, "git -C origin.git ls-tree -r --name-only assay-history | grep -c jsonl$", 0, "3\n");
-    /* A fourth night, of which three are kept; the gate still stands against the good ones. */
+    /* Of the red nights one is kept; the good ones stay, and the gate still stands against them. */
     night_pass(scene, "NO-GO: ", 1);
     line_expect(scene, "git -C origin.git ls-tree -r --name-only assay-history | grep -c jsonl$", 0, "3\n");
 }
@@ -104,12 +106,43 @@ static void a_night_that_measured_nothing_is_red(void **state)
     line_expect(scene, "cat summary.md", 0, "assay run ended with exit code 2 and measured nothing; see its log.");
 }
 
+/* A night without its history would be judged by its own verdicts, and green. */
+static void a_history_that_cannot_be_asked_for_is_no_first_night(void **state)
+{
+    const struct scratch_scene *scene = *state;
+    command_needed("git");
+    repository_make(scene);
+    line_expect(scene, "mv origin.git elsewhere.git", 0, "");
+    step_expect(scene, "The history so far", "", 1, "");
+    line_expect(scene, "cat summary.md", 0, "The history of the nights cannot be asked for (git ls-remote: 128).");
+}
+
+/* A job that its timeout ends is cancelled, which is no red: the run must end before. 400 cases take far longer. */
+static void a_night_that_takes_too_long_is_inconclusive(void **state)
+{
+    const struct scratch_scene *scene = *state;
+    command_needed("git");
+    repository_make(scene);
+    line_expect(scene,
+                "printf 'version: 1\\nname: mine\\ncases:\\n  - model: tiny-gpt2\\n    mode: train\\n    seq: [%s]\\n' "
+                "\"$(seq -s, 16 415)\" >work/suites/mine.yaml && echo 3s >limit",
+                0, "");
+    step_expect(scene, "The history so far", "", 0, "");
+    step_expect(scene, "Measure", "", 0, "");
+    step_expect(scene, "Gate", "", 3, "INCONCLUSIVE: ");
+    line_expect(scene, "grep -c '\"interrupted\": true' work/assay-results/night/records.jsonl", 0, "1\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(nights_are_green_and_red_for_the_right_reason, scratch_scene_open,
                                         scratch_scene_close),
         cmocka_unit_test_setup_teardown(a_night_that_measured_nothing_is_red, scratch_scene_open, scratch_scene_close),
+        cmocka_unit_test_setup_teardown(a_history_that_cannot_be_asked_for_is_no_first_night, scratch_scene_open,
+                                        scratch_scene_close),
+        cmocka_unit_test_setup_teardown(a_night_that_takes_too_long_is_inconclusive, scratch_scene_open,
+                                        scratch_scene_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
