@@ -26,6 +26,7 @@ struct surroundings {
     struct gpu_nodes nodes;
     struct nvidia_smi smi;
     bool is_container;
+    bool is_wanted; /* there is a GPU by the driver's files, or a device was named: then a GPU is not for later */
 };
 
 /* ---- files and variables ---- */
@@ -49,13 +50,18 @@ static bool pci_has_nvidia(void)
 static void nothing_found(struct doctor *doctor, const struct surroundings *around)
 {
     bool on_bus = pci_has_nvidia();
-    finding_add(doctor, AREA_GPU, FINDING_NOTE, "GPU", "%s",
-                on_bus ? "one of NVIDIA's is on the bus, and no driver shows it here: no /dev/nvidia0"
-                       : "none here: what needs one is skipped, and the host measures");
+    finding_add(doctor, AREA_GPU, around->is_wanted ? FINDING_MISSING : FINDING_NOTE, "GPU", "%s",
+                on_bus              ? "one of NVIDIA's is on the bus, and no driver shows it here: no /dev/nvidia0"
+                : around->is_wanted ? "none here, and --device names one"
+                                    : "none here: what needs one is skipped, and the host measures");
     if (on_bus) {
         remedy_set(doctor, "%s",
                    around->is_container ? "start the container with it: docker run --gpus all"
                                         : "install NVIDIA's driver (Ubuntu: sudo ubuntu-drivers install), and restart");
+    } else if (around->is_wanted) {
+        remedy_set(doctor, "%s",
+                   around->is_container ? "docker run --gpus all, on a machine with one of NVIDIA's"
+                                        : "use a machine with one of NVIDIA's; assay doctor alone asks about the host");
     }
 }
 
@@ -166,15 +172,15 @@ static void plugin_look(struct doctor *doctor, const struct surroundings *around
                         made_for, revision != NULL ? " (" : "", revision != NULL ? revision : "",
                         revision != NULL ? ")" : "");
         } else {
-            finding_of_status(doctor, AREA_GPU, doctor->has_gpu ? FINDING_MISSING : FINDING_NOTE, "plug-in",
+            finding_of_status(doctor, AREA_GPU, around->is_wanted ? FINDING_MISSING : FINDING_NOTE, "plug-in",
                               error.text);
         }
         return;
     }
     capability_find(&around->smi, digits);
-    finding_add(doctor, AREA_GPU, doctor->has_gpu ? FINDING_MISSING : FINDING_NOTE, "plug-in",
-                "no libassay_cuda.so in %s%s", path, doctor->has_gpu ? "" : "; only a GPU needs it");
-    if (doctor->has_gpu) {
+    finding_add(doctor, AREA_GPU, around->is_wanted ? FINDING_MISSING : FINDING_NOTE, "plug-in",
+                "no libassay_cuda.so in %s%s", path, around->is_wanted ? "" : "; only a GPU needs it");
+    if (around->is_wanted) {
         remedy_set(doctor, "%smake%s%s",
                    nvcc_is_here() ? "" : "install the CUDA toolkit (nvcc of 12.0 or newer, cuBLAS's headers), then ",
                    digits[0] != '\0' ? " CUDA_ARCHS=" : "", digits);
@@ -300,7 +306,7 @@ static void gpu_tell(struct doctor *doctor, const char *name, const struct devic
 
 /* Whether the GPU could be asked which it is. */
 static bool gpu_look(struct doctor *doctor, const char *name, const struct device_probe *probe,
-                     const struct nvidia_smi *smi)
+                     const struct nvidia_smi *smi, bool is_wanted)
 {
     if (probe->end != PROBE_ANSWERED) {
         finding_add(doctor, AREA_GPU, FINDING_MISSING, name, "%s",
@@ -309,8 +315,7 @@ static bool gpu_look(struct doctor *doctor, const char *name, const struct devic
         return false;
     }
     if (probe->identified.code != STATUS_OK) {
-        finding_of_status(doctor, AREA_GPU, doctor->has_gpu ? FINDING_MISSING : FINDING_NOTE, name,
-                          probe->identified.text);
+        finding_of_status(doctor, AREA_GPU, is_wanted ? FINDING_MISSING : FINDING_NOTE, name, probe->identified.text);
         return false;
     }
     const struct smi_gpu *told = smi_find(smi, &probe->identity);
@@ -330,7 +335,7 @@ static bool gpu_look(struct doctor *doctor, const char *name, const struct devic
 }
 
 static void devices_look(struct doctor *doctor, const char *device, const char *lock_folder,
-                         const struct nvidia_smi *smi)
+                         const struct surroundings *around)
 {
     for (int i = 0; i < (device != NULL ? 1 : GPUS_MAXIMUM); i++) {
         struct device_probe probe;
@@ -342,7 +347,7 @@ static void devices_look(struct doctor *doctor, const char *device, const char *
         }
         device_probe(name, lock_folder, &probe);
         bool is_behind_last = i > 0 && probe.end == PROBE_ANSWERED && probe.identified.code == STATUS_UNAVAILABLE;
-        if (is_behind_last || !gpu_look(doctor, name, &probe, smi)) {
+        if (is_behind_last || !gpu_look(doctor, name, &probe, &around->smi, around->is_wanted)) {
             return;
         }
         if (i == 0) {
@@ -361,11 +366,12 @@ void doctor_gpus_look(struct doctor *doctor, const char *device, const char *loc
     nvidia_smi_ask(&around.smi);
     around.is_container = limits.is_container;
     doctor->has_gpu = gpu_nodes_show_one(&around.nodes) || (around.smi.answered && !around.nodes.is_hidden);
+    around.is_wanted = doctor->has_gpu || device != NULL;
     variables_look(doctor, &around.nodes);
     nodes_look(doctor, &around);
     plugin_look(doctor, &around);
     if (device_plugin_check(&error) == STATUS_OK) {
-        devices_look(doctor, device, lock_folder, &around.smi);
+        devices_look(doctor, device, lock_folder, &around);
     } else {
         listed_look(doctor, &around.smi);
     }

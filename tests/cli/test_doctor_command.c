@@ -110,6 +110,19 @@ static void without_a_gpu_the_host_is_enough(void **state)
     command_result_release(&result);
 }
 
+/* A night that names its GPU must not begin without one. Hidden, there is none on any machine. */
+static void a_gpu_that_was_named_is_missing_if_there_is_none(void **state)
+{
+    assert_int_equal(setenv("CUDA_VISIBLE_DEVICES", "-1", 1), 0);
+    struct command_result result = doctor(*state, NULL, "80", "--device=cuda:0");
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    assert_int_equal(result.exit_code, 3);
+    command_says(&result.output, "no libassay_cuda.so in ");
+    command_says(&result.error, "NOT READY: 2 missing");
+    assert_null(strstr(text_string(&result.output), "the host measures"));
+    command_result_release(&result);
+}
+
 static void a_driver_that_complains_is_quoted(void **state)
 {
     static const struct {
@@ -194,6 +207,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_gpu_that_cannot_be_used_is_told_with_its_command, scratch_scene_open,
                                         scratch_scene_close),
         cmocka_unit_test_setup_teardown(without_a_gpu_the_host_is_enough, scratch_scene_open, scratch_scene_close),
+        cmocka_unit_test_setup_teardown(a_gpu_that_was_named_is_missing_if_there_is_none, scratch_scene_open,
+                                        scratch_scene_close),
         cmocka_unit_test_setup_teardown(a_driver_that_complains_is_quoted, scratch_scene_open, scratch_scene_close),
         cmocka_unit_test_setup_teardown(a_hidden_gpu_is_not_missing, scratch_scene_open, scratch_scene_close),
         cmocka_unit_test_setup_teardown(pages_are_narrow_and_plain, scratch_scene_open, scratch_scene_close),
