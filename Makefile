@@ -442,7 +442,9 @@ install: all ## install into DESTDIR/PREFIX (/usr/local)
 	for file in $$(find models/catalogue suites plots completions -type f) \
 	    $(wildcard results/reference/*/constants.json); do \
 	    install -D -m 644 "$$file" "$(DESTDIR)$(PREFIX)/share/assay/$$file" || exit 1; done
-	install -m 644 README.md LICENSE CHANGELOG.md $(wildcard docs/*.md) $(DESTDIR)$(PREFIX)/share/doc/assay
+	install -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/assay
+	for file in README.md CHANGELOG.md ci/policy.yaml $$(find docs ci/workflows ci/containers ci/kubernetes -type f); do \
+	    install -D -m 644 "$$file" "$(DESTDIR)$(PREFIX)/share/doc/assay/$$file" || exit 1; done
 	rm -rf $(BUILD)/man && $(BUILD)/assay man --to $(BUILD)/man
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 $(BUILD)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/

@@ -22,6 +22,11 @@ maintainer="${DEBFULLNAME:-The developers of assay} <${DEBEMAIL:-assay@assay.inv
 # The time of the commit, or of the sources: the package does not depend on when it was made.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y harness/cli/command.h)}
 export SOURCE_DATE_EPOCH
+# A commit before the release is older than it for apt, one after it newer, and a later commit newer than an earlier one.
+if [ -e .git ] && ! git describe --exact-match --tags --match "v$version" >/dev/null 2>&1; then
+    sign=$(git rev-parse -q --verify "refs/tags/v$version" >/dev/null && echo + || echo '~')
+    version=$version${sign}git$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y%m%d%H%M%S).$(git rev-parse --short HEAD)
+fi
 umask 022
 docs=$tree/usr/share/doc/assay
 
@@ -30,7 +35,7 @@ mkdir -p "$tree/usr/share/zsh/vendor-completions"
 mv "$tree/usr/share/zsh/site-functions/_assay" "$tree/usr/share/zsh/vendor-completions/_assay"
 rmdir "$tree/usr/share/zsh/site-functions"
 gzip -9n "$tree"/usr/share/man/man1/*.1
-rm -f "$docs/LICENSE" "$docs/INSTALL.md"
+rm -f "$docs/LICENSE"
 mv "$docs/CHANGELOG.md" "$docs/NEWS.md"
 cat >"$docs/copyright" <<END
 Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/

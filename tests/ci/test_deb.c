@@ -39,7 +39,7 @@ static void tree_make(const struct scratch_scene *scene)
                 "cd \"$1\" && mkdir -p tree/usr/bin tree/usr/share/man/man1 tree/usr/share/zsh/site-functions "
                 "tree/usr/share/doc/assay && echo .TH >tree/usr/share/man/man1/assay.1 && "
                 "echo x | tee tree/usr/share/zsh/site-functions/_assay tree/usr/share/doc/assay/LICENSE "
-                "tree/usr/share/doc/assay/INSTALL.md tree/usr/share/doc/assay/CHANGELOG.md >/dev/null && "
+                "tree/usr/share/doc/assay/CHANGELOG.md >/dev/null && "
                 "cd - >/dev/null && cp \"$2\" \"$1/tree/usr/bin/assay\"",
                 "");
 }
@@ -80,6 +80,24 @@ static void the_same_tree_gives_the_same_bytes(void **state)
                 "");
 }
 
+/* For apt: what is not released is older than the release, and a later commit newer. */
+static void a_later_commit_is_a_newer_package(void **state)
+{
+    const struct scratch_scene *scene = *state;
+    tree_make(scene);
+    command_needed("git");
+    line_expect(
+        scene,
+        "cp -r \"$1/tree\" \"$1/old\" && cp -r \"$1/tree\" \"$1/new\" && mkdir -p \"$1/c/harness/cli\" "
+        "\"$1/c/ci\" && cp ci/deb.sh \"$1/c/ci\" && cp harness/cli/command.h \"$1/c/harness/cli\" && cd \"$1/c\" && "
+        "git init -q && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m one && "
+        "of() { ci/deb.sh \"$1\" \"$1.out\" >/dev/null && dpkg-deb -f \"$1.out\"/*.deb Version; } && "
+        "old=$(of ../old) && new=$(SOURCE_DATE_EPOCH=1700000001 of ../new) && "
+        "dpkg --compare-versions \"$old\" lt \"$new\" && dpkg --compare-versions \"$new\" lt 0.1.0 && "
+        "git tag v0.1.0 && of ../tree && echo \"$new\" | sed 's/[.][0-9a-f]*$//'",
+        "0.1.0\n0.1.0~git20231114221321\n");
+}
+
 /* It is linked with nothing of CUDA, which it opens at run time. */
 static void a_plug_in_brings_no_driver(void **state)
 {
@@ -110,6 +128,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_package_has_what_debian_asks_for, scratch_scene_open, scratch_scene_close),
         cmocka_unit_test_setup_teardown(the_same_tree_gives_the_same_bytes, scratch_scene_open, scratch_scene_close),
+        cmocka_unit_test_setup_teardown(a_later_commit_is_a_newer_package, scratch_scene_open, scratch_scene_close),
         cmocka_unit_test_setup_teardown(a_plug_in_brings_no_driver, scratch_scene_open, scratch_scene_close),
         cmocka_unit_test_setup_teardown(missing_tools_are_named, scratch_scene_open, scratch_scene_close),
     };
