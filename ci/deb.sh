@@ -22,7 +22,7 @@ maintainer="${DEBFULLNAME:-The developers of assay} <${DEBEMAIL:-assay@assay.inv
 # The time of the commit, or of the sources: the package does not depend on when it was made.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y harness/cli/command.h)}
 export SOURCE_DATE_EPOCH
-# A commit before the release is older than it for apt, one after it newer, and a later commit newer than an earlier one.
+# Of two commits that are no release apt takes the later for newer; before the release they are older than it.
 if [ -e .git ] && ! git describe --exact-match --tags --match "v$version" >/dev/null 2>&1; then
     sign=$(git rev-parse -q --verify "refs/tags/v$version" >/dev/null && echo + || echo '~')
     version=$version${sign}git$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y%m%d%H%M%S).$(git rev-parse --short HEAD)
