@@ -195,6 +195,64 @@ static void bounds_write(const struct json *bounds, struct text *text)
     }
 }
 
+/* ": 18 cases of 2 models" of a document whose members begin with prefix. */
+static void counted_append(const struct json *law, const char *cases, const char *models, struct text *text)
+{
+    text_format(text, "%" PRId64 " cases of %" PRId64 " models", json_integer_or(json_get(law, cases), 0),
+                json_integer_or(json_get(law, models), 0));
+}
+
+/* Of which program and device the coefficients are. */
+static void law_origin_write(const struct json *law, struct text *text)
+{
+    const char *kind = json_string_or(json_get(law, "kind"), NULL);
+    const char *donor = json_string_or(json_get(law, "borrowed_from"), NULL);
+    text_append(text, "\nLaw of the calibration");
+    if (kind == NULL) {
+        text_append(text, ", the footprint alone: it has no coefficients for the model.\n");
+        return;
+    }
+    text_append(text, ", ");
+    markdown_append(text, kind);
+    text_append(text, " on ");
+    markdown_append(text, json_string_or(json_get(law, "target"), "-"));
+    text_append(text, " (");
+    markdown_append(text, json_string_or(json_get(law, "program"), "-"));
+    text_append(text, "): ");
+    if (donor != NULL) {
+        text_append(text, "coefficients and ranges of ");
+        markdown_append(text, donor);
+        text_append(text, ", ");
+        if (json_kind(json_get(law, "borrowed_cases")) == JSON_KIND_INTEGER) {
+            counted_append(law, "borrowed_cases", "borrowed_models", text);
+            text_append(text, "; ");
+        }
+    }
+    counted_append(law, "cases", "models", text);
+    text_append(text, donor != NULL ? " here.\n" : ".\n");
+}
+
+static void law_write(const struct json *law, struct text *text)
+{
+    const struct json *outside = json_get(law, "outside");
+    if (json_kind(law) != JSON_KIND_OBJECT) {
+        return;
+    }
+    law_origin_write(law, text);
+    text_append(text, "\n| law of the calibration | size | bytes |\n|---|--:|--:|\n| allocated\\_bytes\\_peak |");
+    size_cell(text, json_get(law, level_peak_key(LEVEL_ALLOCATED)));
+    integer_cell(text, json_get(law, level_peak_key(LEVEL_ALLOCATED)));
+    text_append(text, "\n| footprint\\_bytes, with the context |");
+    size_cell(text, json_get(law, "footprint_bytes"));
+    integer_cell(text, json_get(law, "footprint_bytes"));
+    text_append(text, "\n");
+    for (size_t index = 0; index < json_count(outside); index++) {
+        text_append(text, index == 0 ? "\nOutside of what the law was fitted to:\n\n- " : "- ");
+        markdown_append(text, json_string_or(json_at(outside, index), ""));
+        text_append(text, "\n");
+    }
+}
+
 static void case_write(const struct json *document, struct text *text)
 {
     const struct json *estimates = json_get(document, "estimates");
@@ -211,16 +269,22 @@ static void case_write(const struct json *document, struct text *text)
         size_rows(json_get(json_get(estimates, name), "managed"), "replay, managed memory", "bytes", text);
     }
     bounds_write(json_get(document, "bounds"), text);
+    law_write(json_get(document, "calibration"), text);
     notes_write(document, text);
 }
 
 static void case_row(const struct json *document, struct text *text)
 {
     const struct json *replay = json_get(json_get(document, "estimates"), "replay");
+    const struct json *law = json_get(document, "calibration");
     text_append(text, "|");
     word_cell(text, json_string_or(json_get(document, "id"), "-"));
     for (int level = 0; level < LEVEL_COUNTED_COUNT; level++) {
         size_cell(text, json_get(replay, level_peak_key((enum level)level)));
+    }
+    if (law != NULL) {
+        size_cell(text, json_get(law, level_peak_key(LEVEL_ALLOCATED)));
+        size_cell(text, json_get(law, "footprint_bytes"));
     }
     word_cell(text, json_string_or(json_get(replay, "peak_stage"), "-"));
     text_append(text, "\n");
@@ -239,11 +303,13 @@ void estimate_markdown(const struct json *document, struct text *text)
     for (int level = 0; level < LEVEL_COUNTED_COUNT; level++) {
         text_format(text, " %s |", level_name((enum level)level));
     }
+    bool by_law = json_get(json_at(cases, 0), "calibration") != NULL;
+    text_append(text, by_law ? " allocated by the law | footprint by the law |" : "");
     text_append(text, " peak in |\n|---|");
     for (int level = 0; level < LEVEL_COUNTED_COUNT; level++) {
         text_append(text, "--:|");
     }
-    text_append(text, "---|\n");
+    text_append(text, by_law ? "--:|--:|---|\n" : "---|\n");
     for (size_t index = 0; index < json_count(cases); index++) {
         case_row(json_at(cases, index), text);
     }

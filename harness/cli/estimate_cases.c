@@ -116,10 +116,10 @@ static enum status_code case_answer(const struct question_case *question, const 
 }
 
 /* "1.50 GiB", "-" if it is not known. */
-static void figure_append(const struct json *replay, const char *name, struct text *text)
+static void figure_append(const struct json *figures, const char *name, struct text *text)
 {
     char size[SIZE_TEXT_BYTES];
-    const struct json *value = json_get(replay, name);
+    const struct json *value = json_get(figures, name);
     text_format(text, "%12s",
                 json_kind(value) == JSON_KIND_INTEGER ? size_format(json_integer_or(value, 0), size) : "-");
 }
@@ -130,6 +130,11 @@ static void case_row(const struct json *document, struct text *text)
     const char *fits = json_string_or(json_get(replay, "fits"), "yes");
     figure_append(replay, level_peak_key(LEVEL_ALLOCATED), text);
     figure_append(replay, level_peak_key(LEVEL_RESERVED), text);
+    const struct json *law = json_get(document, "calibration");
+    if (law != NULL) {
+        figure_append(law, level_peak_key(LEVEL_ALLOCATED), text);
+        figure_append(law, "footprint_bytes", text);
+    }
     text_format(text, "  %-9s %s%s\n", json_string_or(json_get(replay, "peak_stage"), "-"),
                 json_string_or(json_get(document, "id"), ""), *fits == 'n' ? ": does not fit" : "");
 }
@@ -185,12 +190,15 @@ static enum status_code listed_answer(const struct case_list *list, int index, s
     return code;
 }
 
-static void list_heading(const struct question_case *question, int count, struct text *text)
+static void list_heading(const struct question_case *question, int count, bool by_law, struct text *text)
 {
     text_format(text, "%d cases of %s, predicted by replay for %s; a single case, or --json, has every estimator\n",
                 count, question->identity.model, question->input.target);
     question_bound_line(question, text);
-    text_format(text, "\n%12s%12s  %-9s %s\n", "allocated", "reserved", "peak in", "case");
+    text_append(text, by_law ? "by law: allocated bytes and the footprint, by the law of the calibration\n" : "");
+    text_format(text, "\n%12s%12s", "allocated", "reserved");
+    text_append(text, by_law ? "      by law   footprint" : "");
+    text_format(text, "  %-9s %s\n", "peak in", "case");
 }
 
 /* One document; of a list, an object with all of them. */
@@ -229,7 +237,7 @@ enum status_code estimate_cases_print(const struct arguments *arguments, struct 
         question.input.memory_bytes = question_segment_bytes(&question);
     }
     if (is_open && list.axis_count > 0) {
-        list_heading(&question, list.count, &text);
+        list_heading(&question, list.count, calibration != NULL, &text);
     }
     for (int i = 0; i < list.count && code == STATUS_OK; i++) {
         code = listed_answer(&list, i, &question, calibration != NULL ? &law : NULL, documents, &text, error);

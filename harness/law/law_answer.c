@@ -6,26 +6,49 @@
 #include "harness/base/size.h"
 #include "harness/law/law_file.h"
 
-const struct law_kind *law_file_kind(const struct law_file *file, const char *kind, const char *target)
+const struct law_kind *law_file_kind(const struct law_file *file, const char *kind, const char *target, int *count)
 {
+    const struct law_kind *found = NULL;
+    *count = 0;
     for (int at = 0; at < file->kind_count; at++) {
-        if (strcmp(file->kinds[at].kind, kind) == 0 && strcmp(file->kinds[at].target, target) == 0) {
-            return &file->kinds[at];
+        const struct law_kind *one = &file->kinds[at];
+        if (strcmp(one->kind, kind) == 0 && strcmp(one->target, target) == 0) {
+            found = found == NULL ? one : found;
+            ++*count;
+        }
+    }
+    return found;
+}
+
+/* Of several programs the first, as overhead_borrow chooses. */
+const struct law_kind *law_file_donor(const struct law_file *file, const struct law_kind *kind)
+{
+    for (int at = 0; at < file->kind_count && kind->borrowed_from != NULL; at++) {
+        const struct law_kind *one = &file->kinds[at];
+        if (one->borrowed_from == NULL && strcmp(one->kind, kind->kind) == 0 &&
+            strcmp(one->target, kind->borrowed_from) == 0) {
+            return one;
         }
     }
     return NULL;
 }
 
 const struct law_context *law_file_context(const struct law_file *file, const char *target, const char *mode,
-                                           const char *program)
+                                           const char *program, int *count)
 {
     const struct law_context *found = NULL;
+    *count = 0;
     for (int at = 0; at < file->context_count; at++) {
         const struct law_context *one = &file->contexts[at];
-        if (strcmp(one->target, target) == 0 && strcmp(one->mode, mode) == 0) {
-            bool is_its_own = program != NULL && strcmp(one->program, program) == 0;
-            found = found == NULL || is_its_own ? one : found;
+        if (strcmp(one->target, target) != 0 || strcmp(one->mode, mode) != 0) {
+            continue;
         }
+        if (program != NULL && strcmp(one->program, program) == 0) {
+            *count = 1;
+            return one;
+        }
+        found = found == NULL ? one : found;
+        ++*count;
     }
     return found;
 }
@@ -90,6 +113,7 @@ void law_answer_make(const struct law_kind *kind, const struct law_point *point,
     outside_number(answer, heading, point->member, kind->low.member, kind->high.member);
     LAW_POINT_SIZES(OUTSIDE_NUMBER)
 #undef OUTSIDE_NUMBER
+    outside_number(answer, LAW_TOKENS, law_point_tokens(point), kind->tokens_low, kind->tokens_high);
     outside_word(answer, "precision", point->precision, kind->words[0]);
     outside_word(answer, "attention", point->attention, kind->words[1]);
     outside_word(answer, "logits", point->logits, kind->words[2]);

@@ -8,7 +8,10 @@
 #include "harness/law/overhead_law.h"
 
 #define LAW_SCHEMA_NAME "assay-law"
-enum { LAW_SCHEMA_MAJOR = 1, LAW_SCHEMA_MINOR = 1, LAW_KINDS_MAXIMUM = 1000, LAW_WORDS_MAXIMUM = 16 };
+enum { LAW_SCHEMA_MAJOR = 1, LAW_SCHEMA_MINOR = 2, LAW_KINDS_MAXIMUM = 1000, LAW_WORDS_MAXIMUM = 16 };
+
+/* The range of law_point_tokens, beside those of LAW_POINT_SIZES. Since 1.2. */
+#define LAW_TOKENS "tokens"
 
 /* The document; NULL if memory ran out. */
 struct json *overhead_law_json(const struct overhead_law *law, const char *version);
@@ -16,13 +19,15 @@ struct json *overhead_law_json(const struct overhead_law *law, const char *versi
 /* What of a kind is kept in a file. */
 struct law_kind {
     const char *kind, *target, *program;
-    int model_count, case_count;
+    const char *borrowed_from;   /* the device whose coefficients, range and words these are; NULL: its own */
+    int model_count, case_count; /* on the target itself */
     double coefficients[TERM_COUNT];
     bool is_known[TERM_COUNT];
     double allocator_bytes;
     double context[2];                       /* NaN: not known */
     double median, p99;                      /* errors out of sample */
     struct law_point low, high;              /* texts NULL */
+    int64_t tokens_low, tokens_high;         /* 0 and INT64_MAX in a law before version 1.2 */
     const char *words[4][LAW_WORDS_MAXIMUM]; /* precisions, attentions, logits, caches that it has seen; NULL ends */
 };
 
@@ -57,13 +62,17 @@ struct law_answer {
     struct text outside; /* a line for each variable that is outside of what the law was fitted to; "" if none is */
 };
 
-/* The kind for a model type on a class of device; NULL: the law has none. The first of several programs. */
-const struct law_kind *law_file_kind(const struct law_file *file, const char *kind, const char *target);
+/* The kind for a model type on a class of device, the first of *count: each is of another program. NULL: the law has
+ * none. */
+const struct law_kind *law_file_kind(const struct law_file *file, const char *kind, const char *target, int *count);
 
-/* The context of a class of device and a mode ("infer"), of program, or if that is NULL or has none the first of
- * several. NULL: the law has none. */
+/* The kind whose coefficients kind has borrowed; NULL: they are its own, or the file lacks it. */
+const struct law_kind *law_file_donor(const struct law_file *file, const struct law_kind *kind);
+
+/* The context of a class of device and a mode ("infer"): that of program, or if program is NULL or has none the first
+ * of *count, each of another program. NULL: the law has none. */
 const struct law_context *law_file_context(const struct law_file *file, const char *target, const char *mode,
-                                           const char *program);
+                                           const char *program, int *count);
 
 /* The nearest whole number; beyond 2^62 that, and 0 of what is no number: a file from outside may say anything. */
 int64_t law_bytes(double bytes);

@@ -71,6 +71,12 @@ static enum status_code range_read(const struct law_file *file, const struct jso
     }
     LAW_POINT_SIZES(RANGE_READ)
 #undef RANGE_READ
+    const struct json *tokens = json_get(object, LAW_TOKENS);
+    kind->tokens_low = json_integer_or(json_at(tokens, 0), 0);
+    kind->tokens_high = json_integer_or(json_at(tokens, 1), INT64_MAX);
+    bool is_pair = json_count(tokens) == 2 && json_kind(json_at(tokens, 0)) == JSON_KIND_INTEGER &&
+                   json_kind(json_at(tokens, 1)) == JSON_KIND_INTEGER;
+    wrong = wrong == NULL && tokens != NULL && !is_pair ? LAW_TOKENS : wrong;
     return wrong == NULL
                ? STATUS_OK
                : refuse(file, error, "'kinds[%d].range.%s' must be a list of two whole numbers", number, wrong);
@@ -116,6 +122,21 @@ static enum status_code names_read(struct law_file *file, const struct json *one
     return STATUS_OK;
 }
 
+static enum status_code donor_read(struct law_file *file, const struct json *one, int number, struct law_kind *kind,
+                                   struct status *error)
+{
+    const struct json *donor = json_get(one, "borrowed_from");
+    if (donor == NULL || json_kind(donor) == JSON_KIND_NULL) {
+        return STATUS_OK;
+    }
+    const char *word = json_string_or(donor, NULL);
+    if (word == NULL) {
+        return refuse(file, error, "'kinds[%d].borrowed_from' must be a word or null", number);
+    }
+    kind->borrowed_from = arena_copy(&file->arena, word);
+    return kind->borrowed_from != NULL ? STATUS_OK : no_memory(error);
+}
+
 static enum status_code kind_read(struct law_file *file, const struct json *one, int number, struct law_kind *kind,
                                   struct status *error)
 {
@@ -133,6 +154,7 @@ static enum status_code kind_read(struct law_file *file, const struct json *one,
     kind->median = json_real_or(json_get(errors, "median"), NAN);
     kind->p99 = json_real_or(json_get(errors, "p99"), NAN);
     enum status_code code = names_read(file, one, "kinds", number, keys, names, error);
+    code = code == STATUS_OK ? donor_read(file, one, number, kind, error) : code;
     code = code == STATUS_OK ? coefficients_read(file, json_get(one, "coefficients"), number, kind, error) : code;
     code = code == STATUS_OK ? range_read(file, json_get(one, "range"), number, kind, error) : code;
     return code == STATUS_OK ? words_read(file, one, number, kind, error) : code;

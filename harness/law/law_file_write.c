@@ -85,18 +85,32 @@ static struct json *coefficients_json(const struct overhead_group *kind)
     return json_made(object, made);
 }
 
-static struct json *range_json(const struct overhead_group *kind)
+static bool pair_set(struct json *object, const char *heading, int64_t low, int64_t high)
+{
+    struct json *pair = json_array_new();
+    return json_append(pair, json_integer_new(low)) && json_append(pair, json_integer_new(high)) &&
+           json_set(object, heading, pair);
+}
+
+static bool tokens_set(const struct overhead_law *law, const struct overhead_group *kind, struct json *object)
+{
+    int64_t low = INT64_MAX, high = 0;
+    for (int i = 0; i < kind->point_count; i++) {
+        int64_t tokens = law_point_tokens(&law->points->all[kind->points[i]]);
+        low = tokens < low ? tokens : low;
+        high = tokens > high ? tokens : high;
+    }
+    return pair_set(object, LAW_TOKENS, low, high);
+}
+
+static struct json *range_json(const struct overhead_law *law, const struct overhead_group *kind)
 {
     struct json *object = json_object_new();
     bool made = true;
-#define RANGE_SET(member, heading)                                                                                     \
-    {                                                                                                                  \
-        struct json *pair = json_array_new();                                                                          \
-        made = made && json_append(pair, json_integer_new(kind->low.member)) &&                                        \
-               json_append(pair, json_integer_new(kind->high.member)) && json_set(object, heading, pair);              \
-    }
+#define RANGE_SET(member, heading) made = made && pair_set(object, heading, kind->low.member, kind->high.member);
     LAW_POINT_SIZES(RANGE_SET)
 #undef RANGE_SET
+    made = made && tokens_set(law, kind, object);
     return json_made(object, made);
 }
 
@@ -141,7 +155,7 @@ static struct json *kind_json(const struct overhead_law *law, const struct overh
         json_set(object, "coefficients", coefficients_json(fitted)) &&
         json_set(object, "allocator_bytes",
                  json_real_new(fitted->allocator_bytes + (kind->counts ? 0.0 : kind->workspace_bytes))) &&
-        json_set(object, "context", json_share(context)) && json_set(object, "range", range_json(fitted)) &&
+        json_set(object, "context", json_share(context)) && json_set(object, "range", range_json(law, fitted)) &&
         json_set(object, "precisions", words_json(law, fitted, offsetof(struct law_point, precision))) &&
         json_set(object, "attentions", words_json(law, fitted, offsetof(struct law_point, attention))) &&
         json_set(object, "logits", words_json(law, fitted, offsetof(struct law_point, logits))) &&

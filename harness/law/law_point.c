@@ -57,3 +57,10 @@ bool law_point_model(const struct config *config, const char *attention, struct 
     point->vocab = family->is_image ? 0 : config->vocab;
     return products_set(config, point);
 }
+
+int64_t law_point_tokens(const struct law_point *point)
+{
+    int64_t tokens = 0;
+    bool fits = size_add(point->seq, point->new_tokens, &tokens) && size_multiply(point->batch, tokens, &tokens);
+    return fits ? tokens : INT64_MAX;
+}

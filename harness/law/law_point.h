@@ -66,4 +66,8 @@ int law_element_bytes(const char *precision);
  * no attention, experts, an encoder with a decoder, latent attention. Texts are static or config's. */
 bool law_point_model(const struct config *config, const char *attention, struct law_point *point);
 
+/* batch x (seq + new_tokens): the tokens that lie in memory at the end. A batch of 8 and 512 tokens each may lie within
+ * what was measured of batches and of lengths, and their 4096 tokens beyond it. INT64_MAX: beyond 63 bits. */
+int64_t law_point_tokens(const struct law_point *point);
+
 #endif

@@ -236,23 +236,33 @@ static void estimate_uses_a_law_and_warns_outside_of_it(void **state)
     struct command_result result = command_named("estimate", inside);
     assert_int_equal(result.exit_code, 0);
     assert_string_equal(text_string(&result.error), "");
-    command_says(&result.output, "law of the calibration, gpt2 on host: 198 cases of 8 models\n");
+    command_says(&result.output, "law of the calibration, gpt2 on host (assay): 198 cases of 8 models\n");
     command_says(&result.output, "the highest moment is logits");
     command_result_release(&result);
     const char *const outside[] = {"gpt2-xl", "--mode", "infer", "--for",         "host", "--batch",
                                    "64",      "--seq",  "128",   "--calibration", LAW,    NULL};
     result = command_named("estimate", outside);
     assert_int_equal(result.exit_code, 0);
-    command_says(&result.error, "the case is outside of what the law was fitted to: ");
+    command_says(&result.error, "gpt2-xl/infer/float32/b64/s128 is outside of what the law was fitted to: ");
     command_says(&result.error, "batch is 64, fitted to 1 to 8; ");
     command_says(&result.error, "hidden is 1600, fitted to ");
+    command_result_release(&result);
+    /* Either was measured, both at once were not. */
+    const char *const together[] = {"gpt2", "--mode", "infer", "--for",         "host", "--batch",
+                                    "8",    "--seq",  "1024",  "--calibration", LAW,    NULL};
+    result = command_named("estimate", together);
+    assert_string_equal(text_string(&result.error),
+                        "assay: estimate: warning: " LAW ": gpt2/infer/float32/b8/s1024 is outside of what the law was "
+                        "fitted to: tokens is 8192, fitted to 32 to 1056\n");
     command_result_release(&result);
     /* Borrowed: the coefficients of the host, and the workspaces of an H100. */
     const char *const borrowed[] = {"gpt2", "--mode", "infer", "--for",         "sm_90", "--batch",
                                     "4",    "--seq",  "128",   "--calibration", LAW,     NULL};
     result = command_named("estimate", borrowed);
     assert_int_equal(result.exit_code, 0);
-    command_says(&result.output, "law of the calibration, gpt2 on sm_90: 18 cases of 2 models\n");
+    command_says(&result.output,
+                 "law of the calibration, gpt2 on sm_90 (pytorch)\n"
+                 "  coefficients and ranges of host (assay), 198 cases of 8 models; 18 cases of 2 models here\n");
     command_says(&result.output, "    workspaces and allocator ");
     command_result_release(&result);
     const char *const other[] = {"gpt2", "--mode", "infer", "--for", "sm_70", "--calibration", LAW, NULL};
@@ -273,6 +283,79 @@ static void estimate_uses_a_law_and_warns_outside_of_it(void **state)
         &(struct command_result[]){command_run((const char *const[]){"sh", "-c", change, NULL}, NULL)}[0]);
     const char *const older[] = {"tiny-mixtral", "--mode", "infer", "--for", "host", "--calibration", path, NULL};
     command_refused(command_named("estimate", older), "the law has no terms for such a model");
+}
+
+static const char *changed_law(const char *script)
+{
+    const char *path = below("changed.json");
+    struct command_result result = command_run((const char *const[]){"sed", script, LAW, NULL}, NULL);
+    FILE *file = fopen(path, "w");
+    assert_int_equal(result.exit_code, 0);
+    assert_non_null(file);
+    assert_true(fputs(text_string(&result.output), file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    command_result_release(&result);
+    return path;
+}
+
+/* A case does not say which of several programs it is of: neither is taken without a word. */
+static void a_law_of_several_programs_is_refused(void **state)
+{
+    (void)state;
+    const char *path = changed_law("s/\"target\": \"sm_90\"/\"target\": \"host\"/");
+    const char *const kind[] = {"gpt2", "--mode", "infer", "--for", "host", "--calibration", path, NULL};
+    command_refused(command_named("estimate", kind),
+                    "it has coefficients for gpt2 on host of several programs (assay, pytorch); write a law of one of "
+                    "them: assay calibrate with the records of that program alone");
+    const char *const alone[] = {"tiny-mixtral", "--mode", "infer", "--for", "host", "--calibration", path, NULL};
+    command_refused(command_named("estimate", alone), "it has contexts on host of several programs (assay, pytorch); ");
+    /* The context of its own program is taken, whatever others there are. */
+    path = changed_law("/\"contexts\"/,/\"kinds\"/s/\"target\": \"sm_90\"/\"target\": \"host\"/");
+    const char *const own[] = {"gpt2", "--mode", "infer", "--for", "host", "--calibration", path, NULL};
+    struct command_result result = command_named("estimate", own);
+    assert_int_equal(result.exit_code, 0);
+    command_says(&result.output, " beside them (assay: 2598 cases of 126 models)\n");
+    command_result_release(&result);
+}
+
+/* What is asked for is said in every format, and of lists too. */
+static void the_law_is_said_in_markdown_and_of_lists(void **state)
+{
+    (void)state;
+    const char *const page[] = {"gpt2",  "--mode", "infer",         "--for", "sm_90",    "--batch", "64",
+                                "--seq", "128",    "--calibration", LAW,     "--format", "md",      NULL};
+    struct command_result result = command_named("estimate", page);
+    assert_int_equal(result.exit_code, 0);
+    command_says(&result.output,
+                 "\nLaw of the calibration, gpt2 on sm\\_90 (pytorch): coefficients and ranges of host, 198 cases of 8 "
+                 "models; 18 cases of 2 models here.\n\n| law of the calibration | size | bytes |\n|---|--:|--:|\n"
+                 "| allocated\\_bytes\\_peak | ");
+    command_says(&result.output, "\n\nOutside of what the law was fitted to:\n\n- batch is 64, fitted to 1 to 8\n");
+    command_result_release(&result);
+    const char *const list[] = {"gpt2", "--mode", "infer", "--for",         "host", "--batch",
+                                "1,4",  "--seq",  "128",   "--calibration", LAW,    NULL};
+    result = command_named("estimate", list);
+    assert_int_equal(result.exit_code, 0);
+    command_says(&result.output, "   allocated    reserved      by law   footprint  peak in   case\n");
+    const char *row = strstr(text_string(&result.output), "gpt2/infer/float32/b4/s128\n");
+    const char *const one[] = {"gpt2", "--mode", "infer", "--for",         "host", "--batch",
+                               "4",    "--seq",  "128",   "--calibration", LAW,    NULL};
+    struct command_result single = command_named("estimate", one);
+    char size[32], figure[64];
+    const char *law = strstr(strstr(text_string(&single.output), "law of the calibration"), "allocated_bytes_peak");
+    assert_int_equal(sscanf(law, "allocated_bytes_peak %31[^ ]", size), 1);
+    snprintf(figure, sizeof figure, " %s MiB ", size);
+    assert_non_null(row);
+    const char *found = strstr(strstr(text_string(&result.output), "/b1/s128\n"), figure);
+    assert_true(found != NULL && found < row);
+    command_result_release(&single);
+    command_result_release(&result);
+    const char *const rows[] = {"gpt2",  "--mode", "infer",         "--for", "host",     "--batch", "1,4",
+                                "--seq", "128",    "--calibration", LAW,     "--format", "md",      NULL};
+    result = command_named("estimate", rows);
+    assert_int_equal(result.exit_code, 0);
+    command_says(&result.output, "| allocated by the law | footprint by the law | peak in |\n");
+    command_result_release(&result);
 }
 
 /* A law is a file from somebody else: the numbers in it may be any, and its words too. */
@@ -316,6 +399,8 @@ int main(void)
         cmocka_unit_test(the_other_laws_are_told),
         cmocka_unit_test(what_is_wrong_is_refused),
         cmocka_unit_test(estimate_uses_a_law_and_warns_outside_of_it),
+        cmocka_unit_test(a_law_of_several_programs_is_refused),
+        cmocka_unit_test(the_law_is_said_in_markdown_and_of_lists),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

@@ -84,10 +84,13 @@ static void what_was_written_predicts_the_same(void **state)
         fail_msg("%s", error.text);
     }
     assert_int_equal(file.kind_count, 1);
-    assert_null(law_file_kind(&file, "llama", "sm_90"));
-    assert_null(law_file_kind(&file, "bert", "host"));
-    const struct law_kind *found = law_file_kind(&file, "llama", "host");
+    int count = 0;
+    assert_null(law_file_kind(&file, "llama", "sm_90", &count));
+    assert_null(law_file_kind(&file, "bert", "host", &count));
+    const struct law_kind *found = law_file_kind(&file, "llama", "host", &count);
     assert_non_null(found);
+    assert_int_equal(count, 1);
+    assert_null(law_file_donor(&file, found));
     for (int at = 0; at < points.count; at++) {
         struct law_answer answer;
         enum overhead_moment moment;
@@ -109,12 +112,14 @@ static void a_context_is_that_of_its_device_and_mode(void **state)
     law_write();
     assert_int_equal(law_file_read(path, &file, NULL), STATUS_OK);
     assert_int_equal(file.context_count, 2);
-    const struct law_context *infer = law_file_context(&file, "host", "infer", "assay");
-    const struct law_context *generate = law_file_context(&file, "host", "generate", NULL);
+    int count = 0;
+    const struct law_context *infer = law_file_context(&file, "host", "infer", "assay", &count);
+    const struct law_context *generate = law_file_context(&file, "host", "generate", NULL, &count);
+    assert_int_equal(count, 1);
     assert_ptr_equal(infer, &file.contexts[1]);
     assert_ptr_equal(generate, &file.contexts[0]);
-    assert_ptr_equal(law_file_context(&file, "host", "infer", "another"), infer);
-    assert_null(law_file_context(&file, "sm_90", "infer", NULL));
+    assert_ptr_equal(law_file_context(&file, "host", "infer", "another", &count), infer);
+    assert_null(law_file_context(&file, "sm_90", "infer", NULL, &count));
     assert_true(infer->bytes == 15000000.0 && infer->p99 == 0.0);
     assert_int_equal(infer->case_count, 4 * 32);
     assert_int_equal(infer->model_count, 4);
@@ -135,12 +140,35 @@ static void a_case_outside_is_told_with_its_variables(void **state)
     law_answer_make(&file.kinds[0], &point, &answer);
     assert_string_equal(text_string(&answer.outside), "batch is 64, fitted to 1 to 4\n"
                                                       "hidden is 4096, fitted to 256 to 544\n"
+                                                      "tokens is 4096, fitted to 64 to 1120\n"
                                                       "precision is float16, fitted to float32 and bfloat16\n");
     text_release(&answer.outside);
     file.kinds[0].is_known[TERM_LOGIT_VOCAB] = false;
     law_answer_make(&file.kinds[0], &points.all[0], &answer);
     assert_string_equal(text_string(&answer.outside), "no case tells the coefficient of \"logits of every token\"\n");
     text_release(&answer.outside);
+    law_file_release(&file);
+}
+
+/* A batch and a length that were measured, but not together. */
+static void tokens_beyond_those_measured_are_told(void **state)
+{
+    (void)state;
+    struct law_file file = {0};
+    struct law_answer answer;
+    struct law_point point = points.all[0];
+    law_write();
+    assert_int_equal(law_file_read(path, &file, NULL), STATUS_OK);
+    assert_int_equal(file.kinds[0].tokens_low, 64);
+    assert_int_equal(file.kinds[0].tokens_high, 1120);
+    point.batch = 4;
+    point.seq = 257;
+    point.new_tokens = 216;
+    law_answer_make(&file.kinds[0], &point, &answer);
+    assert_string_equal(text_string(&answer.outside), "tokens is 1892, fitted to 64 to 1120\n");
+    text_release(&answer.outside);
+    point.batch = point.seq = INT64_C(1) << 40;
+    assert_true(law_point_tokens(&point) == INT64_MAX);
     law_file_release(&file);
 }
 
@@ -204,6 +232,8 @@ static void files_that_are_no_law_are_refused(void **state)
                "'contexts' must be a list of at most 1000 contexts");
     law_change("\"bytes\":", "\"byte\":", "'contexts[0].bytes' must be a number");
     law_change("\"mode\": \"generate\"", "\"mode\": 7", "'contexts[0].mode' must be a word");
+    law_change("\"tokens\": [", "\"tokens\": [1.5, ", "'kinds[0].range.tokens' must be a list of two whole numbers");
+    law_change("\"borrowed_from\": null", "\"borrowed_from\": 7", "'kinds[0].borrowed_from' must be a word or null");
     refused(HEAD("1", "inference-overhead") "\"kinds\": [{\"allocator_bytes\": 1}]}", "'kinds[0].kind' must be a word");
 }
 
@@ -213,6 +243,7 @@ int main(void)
         cmocka_unit_test(what_was_written_predicts_the_same),
         cmocka_unit_test(a_context_is_that_of_its_device_and_mode),
         cmocka_unit_test(a_case_outside_is_told_with_its_variables),
+        cmocka_unit_test(tokens_beyond_those_measured_are_told),
         cmocka_unit_test(files_that_are_no_law_are_refused),
     };
     return cmocka_run_group_tests(tests, law_make, law_remove);
