@@ -7,18 +7,17 @@
  * through the rest in a loop. What a real GPU forbids is a fault of the launch: a barrier that some threads do not
  * reach, a shuffle without the whole warp, more threads or shared memory than the device has. Shared memory is poisoned
  * before each block; behind its end nothing can be touched. */
-#include <csetjmp>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <string>
 #include <sys/mman.h>
-#include <ucontext.h>
 
 #include <cuda_runtime.h>
 
 #include "tests/cuda_emulation/emulated/emulation.h"
+#include "tests/cuda_emulation/emulated/fiber.h"
 #include "tests/cuda_emulation/emulated/race_watcher.h"
 #include "tests/cuda_emulation/emulated/schedule.h"
 
@@ -33,6 +32,8 @@ namespace
 enum { WARP = 32, THREADS_MAXIMUM = EMULATION_THREADS, STACK_BYTES = EMULATED_STACK_BYTES };
 enum { PAGE_BYTES = EMULATED_PAGE, SHARED_BYTES = EMULATED_SHARED_ROOM };
 enum { POISON = 0xff };
+/* Stacks that began at the same place of a page would all want the same few lines of the processor's cache. */
+enum { STACK_PLACES = 128, STACK_PLACE_BYTES = 192 };
 
 enum lane_state { LANE_READY, LANE_IN_BLOCK_WAIT, LANE_IN_WARP_WAIT, LANE_DONE };
 
@@ -43,12 +44,15 @@ struct lane {
     int predicate;
     int turn;    /* of `offered` */
     bool orders; /* memory, where it waits for its warp: what only exchanges registers does not */
-    bool made;
-    jmp_buf place;
-    ucontext_t context;
 };
 
+/* What is looked at again and again lies close together. */
 lane lanes[THREADS_MAXIMUM];
+bool made[THREADS_MAXIMUM]; /* its fiber */
+fiber fibers[THREADS_MAXIMUM];
+dim3 places[THREADS_MAXIMUM]; /* in a block like places_block */
+dim3 places_block(0, 0, 0);
+unsigned char lane_order[WARP]; /* in a whole warp of the present launch */
 
 /* What the others may still read of one exchange while a lane offers for the next: two take turns. */
 emulation_offer offered[2][THREADS_MAXIMUM];
@@ -59,12 +63,12 @@ char *stacks;   /* of all lanes, one behind the other */
 struct schedule present;
 std::map<const void *, int64_t> launch_counts;
 const std::function<void()> *thread_body;
-jmp_buf scheduler;
-ucontext_t scheduler_context;
+fiber scheduler;
 char *shared_pages;
 size_t shared_bytes_now;
 
-void lane_leave(lane_state state, int line)
+/* Inline, as what calls it: a processor does not foresee where the returns of another stack lead. */
+inline __attribute__((always_inline)) void lane_leave(lane_state state, int line)
 {
     lane *self = &lanes[emulated_seen.lane];
     self->state = state;
@@ -73,9 +77,7 @@ void lane_leave(lane_state state, int line)
         emulated_watcher->lane_waits();
     }
     emulated_seen.lane_runs = false;
-    if (_setjmp(self->place) == 0) {
-        _longjmp(scheduler, 1);
-    }
+    fiber_change(&fibers[emulated_seen.lane], &scheduler);
 }
 
 void lane_main()
@@ -86,34 +88,42 @@ void lane_main()
     }
 }
 
-void lane_make(lane *fiber)
+void lane_make(int index)
 {
     if (stacks == nullptr) {
         stacks = (char *)mmap(nullptr, (size_t)THREADS_MAXIMUM * STACK_BYTES, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         emulated_seen.stacks = (uintptr_t)stacks;
     }
-    getcontext(&fiber->context);
-    fiber->context.uc_stack.ss_sp = stacks + (fiber - lanes) * STACK_BYTES;
-    fiber->context.uc_stack.ss_size = STACK_BYTES;
-    fiber->context.uc_link = nullptr;
-    makecontext(&fiber->context, lane_main, 0);
-    fiber->made = true;
+    fiber_make(&fibers[index], stacks + (size_t)index * STACK_BYTES,
+               STACK_BYTES - (size_t)(index % STACK_PLACES) * STACK_PLACE_BYTES, lane_main);
+    made[index] = true;
 }
 
 void lane_resume(int index)
 {
-    lane *fiber = &lanes[index];
     emulated_seen.lane = index;
-    threadIdx = dim3((unsigned)index % blockDim.x, (unsigned)index / blockDim.x % blockDim.y,
-                     (unsigned)index / (blockDim.x * blockDim.y));
-    if (_setjmp(scheduler) == 0) {
-        emulated_seen.lane_runs = true;
-        if (fiber->made) {
-            _longjmp(fiber->place, 1);
+    threadIdx = places[index];
+    if (!made[index]) {
+        lane_make(index);
+    }
+    emulated_seen.lane_runs = true;
+    fiber_change(&scheduler, &fibers[index]);
+}
+
+/* Before any lane of a launch runs. */
+void lanes_place(dim3 block)
+{
+    lane_count = (int)(block.x * block.y * block.z);
+    if (block.x != places_block.x || block.y != places_block.y || block.z != places_block.z) {
+        places_block = block;
+        for (unsigned k = 0; k < (unsigned)lane_count; k++) {
+            places[k] = dim3(k % block.x, k / block.x % block.y, k / (block.x * block.y));
         }
-        lane_make(fiber);
-        swapcontext(&scheduler_context, &fiber->context);
+    }
+    blockDim = block;
+    for (int k = 0; k < WARP; k++) {
+        lane_order[k] = (unsigned char)order_place(present.lanes, k, WARP);
     }
 }
 
@@ -149,7 +159,7 @@ bool warp_run(int first)
     bool released;
     do {
         for (int k = 0; k < count; k++) {
-            int index = first + (int)order_place(present.lanes, k, count);
+            int index = first + (count == WARP ? lane_order[k] : (int)order_place(present.lanes, k, count));
             if (lanes[index].state == LANE_READY && !abandoned) {
                 lane_resume(index);
             }
@@ -174,9 +184,7 @@ void warps_run()
 void fault(const std::string &text)
 {
     emulation_error_set(cudaErrorLaunchFailure, (text + schedule_words()).c_str());
-    for (lane &fiber : lanes) {
-        fiber.made = false; /* what they stood in is given up */
-    }
+    memset(made, 0, sizeof made); /* what they stood in is given up */
 }
 
 bool block_release()
@@ -278,7 +286,8 @@ void emulation_lane_abandon(void)
 {
     abandoned = true;
     emulated_seen.lane_runs = false;
-    _longjmp(scheduler, 1);
+    fiber_change(&fibers[emulated_seen.lane], &scheduler);
+    abort(); /* nobody changes back: its fiber is made anew */
 }
 
 bool emulation_copy_is_early(void)
@@ -309,7 +318,7 @@ int emulation_thread(void)
     return emulated_seen.lane;
 }
 
-const emulation_offer *emulation_warp_offer(int line, const void *bytes, size_t count)
+static inline __attribute__((always_inline)) const emulation_offer *offer(int line, const void *bytes, size_t count)
 {
     lane *self = &lanes[emulated_seen.lane];
     self->turn = 1 - self->turn;
@@ -319,14 +328,21 @@ const emulation_offer *emulation_warp_offer(int line, const void *bytes, size_t 
     return &offered[self->turn][emulated_seen.lane / WARP * WARP];
 }
 
+const emulation_offer *emulation_warp_offer(int line, const void *bytes, size_t count)
+{
+    return offer(line, bytes, count);
+}
+
 void emulation_warp_swap(int line, unsigned mask, void *value, size_t bytes, int lane_mask)
 {
     if (mask != 0xffffffffu) {
         fault("a shuffle of part of a warp is not emulated");
         return;
     }
-    const emulation_offer *offers = emulation_warp_offer(line, value, bytes);
-    memcpy(value, offers[(emulated_seen.lane % WARP) ^ lane_mask].bytes, bytes);
+    const emulation_offer *offers =
+        bytes == sizeof(uint32_t) ? offer(line, value, sizeof(uint32_t)) : offer(line, value, sizeof(uint64_t));
+    const unsigned char *theirs = offers[(emulated_seen.lane % WARP) ^ lane_mask].bytes;
+    bytes == sizeof(uint32_t) ? memcpy(value, theirs, sizeof(uint32_t)) : memcpy(value, theirs, sizeof(uint64_t));
 }
 
 unsigned emulation_warp_ballot(int line, unsigned mask, bool predicate)
@@ -335,7 +351,7 @@ unsigned emulation_warp_ballot(int line, unsigned mask, bool predicate)
         fault("a ballot of part of a warp is not emulated");
         return 0;
     }
-    const emulation_offer *offers = emulation_warp_offer(line, &predicate, sizeof predicate);
+    const emulation_offer *offers = offer(line, &predicate, sizeof predicate);
     unsigned lanes = 0;
     for (int lane = 0; lane < WARP; lane++) {
         lanes |= (offers[lane].bytes[0] != 0 ? 1u : 0u) << lane;
@@ -378,9 +394,8 @@ void emulation_launch::blocks_run(const void *kernel, const std::function<void()
     abandoned = false;
     thread_body = &thread;
     emulated_shared_variables_of(kernel);
-    lane_count = (int)(block_.x * block_.y * block_.z);
+    lanes_place(block_);
     shared_bytes_now = shared_bytes_;
-    blockDim = block_;
     gridDim = grid_;
     if (present.grid_maximum > 0 && grid_.x > present.grid_maximum) {
         gridDim.x = present.grid_maximum;
