@@ -17,6 +17,13 @@ struct fit_row {
     int model;           /* number of its model */
 };
 
+/* Rows made ready for many fits with other weights: packed, and their sums kept from one to the next. */
+struct fit_rows;
+
+/* rows may go away. STATUS_OUT_OF_MEMORY. The caller closes *ready. */
+enum status_code fit_rows_open(const struct fit_row *rows, int count, struct fit_rows **ready, struct status *error);
+void fit_rows_close(struct fit_rows *ready); /* NULL is accepted */
+
 struct overhead_fit {
     double coefficients[TERM_COUNT];
     bool is_seen[TERM_COUNT];                /* some row of a moment that has it was the highest */
@@ -30,7 +37,7 @@ struct overhead_fit {
 
 /* weights: how often each model counts, by number; NULL: each once. start: coefficients to begin at; NULL: the list.
  * with_relations: also is_dependent and relation. STATUS_INVALID: no row counts. */
-enum status_code overhead_fit_make(const struct least_squares_solver *solver, const struct fit_row *rows, int count,
+enum status_code overhead_fit_make(const struct least_squares_solver *solver, struct fit_rows *rows,
                                    const double *weights, const double *start, bool with_relations,
                                    struct overhead_fit *fit, struct status *error);
 

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "harness/law/gram.h"
 #include "harness/law/overhead_law.h"
 
 #define MEBIBYTE    1048576.0
@@ -14,7 +15,7 @@ struct simple_bench {
     enum overhead_level level;
     const struct overhead_group *kind; /* NULL: all */
     double *weights;                   /* by model */
-    double *design, *observed;
+    struct gram *sums;                 /* by model: of its points that are used */
 };
 
 static void columns_of(const struct law_point *point, double columns[AFFINE_COUNT])
@@ -34,23 +35,28 @@ static bool is_used(const struct simple_bench *bench, int place)
            overhead_measured(&law->points->all[place], bench->level) > 0;
 }
 
-static int problem_fill(const struct simple_bench *bench, enum overhead_form form)
+/* The sums of each model, once for all fits. */
+static void sums_make(struct simple_bench *bench, enum overhead_form form)
 {
-    int used = 0, width = form == FORM_CONSTANT ? 1 : AFFINE_COUNT;
-    double columns[AFFINE_COUNT];
+    static const int places[AFFINE_COUNT] = {0, 1, 2};
+    int width = form == FORM_CONSTANT ? 1 : AFFINE_COUNT;
+    double columns[AFFINE_COUNT + 1];
+    for (int model = 0; model < bench->law->model_count; model++) {
+        bench->sums[model] = gram_empty(width);
+    }
     for (int place = 0; place < bench->law->points->count; place++) {
-        double weight = bench->weights[bench->law->model_of_point[place]];
-        if (weight > 0.0 && is_used(bench, place)) {
+        if (is_used(bench, place)) {
             const struct law_point *point = &bench->law->points->all[place];
-            double scale = sqrt(weight), measured = (double)overhead_measured(point, bench->level);
+            double measured = (double)overhead_measured(point, bench->level);
             columns_of(point, columns);
+            columns[0] = width == 1 ? columns[1] : columns[0];
             for (int at = 0; at < width; at++) {
-                bench->design[used * width + at] = columns[width == 1 ? 1 : at] / measured * scale;
+                columns[at] /= measured;
             }
-            bench->observed[used++] = scale;
+            columns[width] = 1.0;
+            gram_rows_add(&bench->sums[bench->law->model_of_point[place]], places, width, columns, 1);
         }
     }
-    return used;
 }
 
 /* Coefficients all 0 if no point is there. */
@@ -58,14 +64,22 @@ static enum status_code coefficients_fit(const struct simple_bench *bench, enum 
                                          double coefficients[AFFINE_COUNT], struct status *error)
 {
     struct least_squares solved;
+    struct gram_rows rows;
     int width = form == FORM_CONSTANT ? 1 : AFFINE_COUNT;
-    struct least_squares_problem problem = {
-        .rows = problem_fill(bench, form), .columns = width, .design = bench->design, .observed = bench->observed};
+    struct gram all = gram_empty(width);
+    int count = bench->kind != NULL ? bench->kind->model_count : bench->law->model_count;
+    for (int at = 0; at < count; at++) {
+        int model = bench->kind != NULL ? bench->kind->models[at] : at;
+        if (bench->weights[model] > 0.0) {
+            gram_add(&all, &bench->sums[model], bench->weights[model]);
+        }
+    }
+    gram_rows_make(&all, &rows);
     coefficients[0] = coefficients[1] = coefficients[2] = 0.0;
-    if (problem.rows == 0) {
+    if (rows.problem.rows == 0) {
         return STATUS_OK;
     }
-    enum status_code code = least_squares_solve(bench->solver, &problem, &solved, error);
+    enum status_code code = least_squares_solve(bench->solver, &rows.problem, &solved, error);
     for (int at = 0; at < width && code == STATUS_OK; at++) {
         coefficients[at] = solved.solution[at];
     }
@@ -158,6 +172,7 @@ static enum status_code form_make(struct simple_bench *bench, enum overhead_form
         errors_set(bench, form, -1, simple->coefficients);
         return STATUS_OK;
     }
+    sums_make(bench, form);
     weights_set(bench, 1.0);
     code = coefficients_fit(bench, form, simple->coefficients, error);
     code = code == STATUS_OK ? cross_validate(bench, form, error) : code;
@@ -167,13 +182,11 @@ static enum status_code form_make(struct simple_bench *bench, enum overhead_form
 enum status_code overhead_simple_make(struct overhead_law *law, const struct least_squares_solver *solver,
                                       enum overhead_level level, struct status *error)
 {
-    size_t count = (size_t)law->points->count + 1;
     struct simple_bench bench = {.law = law, .solver = solver, .level = level};
     bench.weights = calloc((size_t)law->model_count + 1, sizeof *bench.weights);
-    bench.design = calloc(count * AFFINE_COUNT, sizeof *bench.design);
-    bench.observed = calloc(count, sizeof *bench.observed);
+    bench.sums = calloc((size_t)law->model_count + 1, sizeof *bench.sums);
     enum status_code code = STATUS_OK;
-    if (bench.weights == NULL || bench.design == NULL || bench.observed == NULL) {
+    if (bench.weights == NULL || bench.sums == NULL) {
         code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a law");
     }
     for (int form = FORM_RULE; form <= FORM_AFFINE && code == STATUS_OK; form++) {
@@ -181,10 +194,10 @@ enum status_code overhead_simple_make(struct overhead_law *law, const struct lea
     }
     for (int at = 0; at < law->kind_count && code == STATUS_OK; at++) {
         bench.kind = &law->kinds[at];
+        sums_make(&bench, FORM_AFFINE_KIND);
         code = bench.kind->counts ? cross_validate(&bench, FORM_AFFINE_KIND, error) : STATUS_OK;
     }
     free(bench.weights);
-    free(bench.design);
-    free(bench.observed);
+    free(bench.sums);
     return code;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/law/gram.h"
 #include "harness/law/overhead_law.h"
 #include "harness/report/percentile.h"
 
@@ -12,16 +13,14 @@
 struct bench {
     struct overhead_law *law;
     const struct least_squares_solver *solver;
-    struct fit_row *rows;
-    int row_count;
-    double *weights; /* by model */
-    double *values;  /* as many as points, or resamples */
+    struct fit_rows *ready; /* of the kind at hand; NULL: none */
+    double *weights;        /* by model */
+    double *values;         /* as many as points, or resamples */
 };
 
-static void row_add(struct bench *bench, const struct law_point *point, int model, enum overhead_part part,
+static void row_add(struct fit_row *row, const struct law_point *point, int model, enum overhead_part part,
                     int64_t peak)
 {
-    struct fit_row *row = &bench->rows[bench->row_count++];
     overhead_row_make(point, part, &row->row);
     row->model = model;
     row->peak_bytes = (double)peak;
@@ -30,22 +29,31 @@ static void row_add(struct bench *bench, const struct law_point *point, int mode
 
 /* Stages that are known apart are rows of their own; requested bytes where they are known, because what the allocator
  * rounds up is no tensor's. */
-static void rows_make(struct bench *bench, const struct overhead_group *kind)
+static enum status_code rows_make(struct bench *bench, const struct overhead_group *kind, struct status *error)
 {
-    bench->row_count = 0;
+    struct fit_row *rows = calloc(2 * (size_t)kind->point_count + 1, sizeof *rows);
+    int count = 0;
+    fit_rows_close(bench->ready);
+    bench->ready = NULL;
+    if (rows == NULL) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a law");
+    }
     for (int i = 0; i < kind->point_count; i++) {
         const struct law_point *point = &bench->law->points->all[kind->points[i]];
         int model = bench->law->model_of_point[kind->points[i]];
         if (point->pass_bytes > 0) {
-            row_add(bench, point, model, PART_PASS, point->pass_bytes);
+            row_add(&rows[count++], point, model, PART_PASS, point->pass_bytes);
         }
         if (point->decode_bytes > 0) {
-            row_add(bench, point, model, PART_DECODE, point->decode_bytes);
+            row_add(&rows[count++], point, model, PART_DECODE, point->decode_bytes);
         }
         if (point->pass_bytes <= 0 && point->decode_bytes <= 0) {
-            row_add(bench, point, model, PART_WHOLE, point->allocated_bytes);
+            row_add(&rows[count++], point, model, PART_WHOLE, point->allocated_bytes);
         }
     }
+    enum status_code code = fit_rows_open(rows, count, &bench->ready, error);
+    free(rows);
+    return code;
 }
 
 static int64_t requested_of(const struct law_point *point)
@@ -76,8 +84,7 @@ static void weights_set(const struct bench *bench, const struct overhead_group *
 static enum status_code fit_make(const struct bench *bench, const double *start, bool with_relations,
                                  struct overhead_fit *fit, struct status *error)
 {
-    return overhead_fit_make(bench->solver, bench->rows, bench->row_count, bench->weights, start, with_relations, fit,
-                             error);
+    return overhead_fit_make(bench->solver, bench->ready, bench->weights, start, with_relations, fit, error);
 }
 
 /* Each model of the kind is predicted by the others. */
@@ -136,9 +143,9 @@ static enum status_code kind_resample(const struct bench *bench, struct overhead
 static enum status_code kind_make(struct bench *bench, struct overhead_group *kind, uint64_t *state,
                                   struct status *error)
 {
-    rows_make(bench, kind);
+    enum status_code code = rows_make(bench, kind, error);
     weights_set(bench, kind, 1.0);
-    enum status_code code = fit_make(bench, NULL, true, &kind->fit, error);
+    code = code == STATUS_OK ? fit_make(bench, NULL, true, &kind->fit, error) : code;
     kind->allocator_bytes = allocator_bytes(bench, kind);
     code = code == STATUS_OK && kind->counts ? kind_cross_validate(bench, kind, error) : code;
     return code == STATUS_OK ? kind_resample(bench, kind, state, error) : code;
@@ -148,15 +155,14 @@ static bool bench_open(struct bench *bench, struct overhead_law *law, const stru
 {
     size_t count = (size_t)law->points->count + 1;
     *bench = (struct bench){.law = law, .solver = solver};
-    bench->rows = calloc(2 * count, sizeof *bench->rows);
     bench->weights = calloc((size_t)law->model_count + 1, sizeof *bench->weights);
     bench->values = calloc(count, sizeof *bench->values);
-    return bench->rows != NULL && bench->weights != NULL && bench->values != NULL;
+    return bench->weights != NULL && bench->values != NULL;
 }
 
 static void bench_close(struct bench *bench)
 {
-    free(bench->rows);
+    fit_rows_close(bench->ready);
     free(bench->weights);
     free(bench->values);
 }
@@ -171,9 +177,11 @@ enum status_code overhead_group_fit(struct overhead_law *law, const struct least
         code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a law");
     }
     if (code == STATUS_OK) {
-        rows_make(&bench, group);
+        code = rows_make(&bench, group, error);
         weights_set(&bench, group, 1.0);
         bench.weights[without] = 0.0;
+    }
+    if (code == STATUS_OK) {
         code = fit_make(&bench, NULL, false, fit, error);
         *rounded_bytes = allocator_bytes(&bench, group);
     }
@@ -199,24 +207,28 @@ static double predicted_at(const struct overhead_law *law, int place)
 
 /* footprint = context[0] + context[1] x predicted, of the device of kind; without a model (-1: with all). */
 static enum status_code context_fit(const struct bench *bench, const struct overhead_group *kind, int without,
-                                    double *design, double *observed, double context[2], struct status *error)
+                                    double context[2], struct status *error)
 {
+    static const int columns[] = {0, 1};
     const struct overhead_law *law = bench->law;
-    struct least_squares_problem problem = {.columns = 2, .design = design, .observed = observed};
+    struct gram sums = gram_empty(2);
+    struct gram_rows rows;
     struct least_squares solved;
+    int count = 0;
     for (int place = 0; place < law->points->count; place++) {
-        if (is_beside(law, kind, place) && law->model_of_point[place] != without) {
+        if (law->model_of_point[place] != without && is_beside(law, kind, place)) {
             double measured = (double)law->points->all[place].footprint_bytes;
-            design[2 * problem.rows] = MEBIBYTE / measured;
-            design[2 * problem.rows + 1] = predicted_at(law, place) / measured;
-            observed[problem.rows++] = 1.0;
+            const double values[] = {MEBIBYTE / measured, predicted_at(law, place) / measured, 1.0};
+            gram_rows_add(&sums, columns, 2, values, 1);
+            count++;
         }
     }
     context[0] = context[1] = NAN;
-    if (problem.rows == 0) {
+    if (count == 0) {
         return STATUS_OK;
     }
-    enum status_code code = least_squares_solve(bench->solver, &problem, &solved, error);
+    gram_rows_make(&sums, &rows);
+    enum status_code code = least_squares_solve(bench->solver, &rows.problem, &solved, error);
     if (code == STATUS_OK) {
         context[0] = solved.solution[0] * MEBIBYTE;
         context[1] = solved.solution[1];
@@ -224,14 +236,13 @@ static enum status_code context_fit(const struct bench *bench, const struct over
     return code;
 }
 
-static enum status_code context_make(const struct bench *bench, struct overhead_group *kind, double *design,
-                                     double *observed, struct status *error)
+static enum status_code context_make(const struct bench *bench, struct overhead_group *kind, struct status *error)
 {
     struct overhead_law *law = bench->law;
     double context[2];
-    enum status_code code = context_fit(bench, kind, -1, design, observed, kind->context, error);
+    enum status_code code = context_fit(bench, kind, -1, kind->context, error);
     for (int i = 0; i < kind->model_count && kind->counts && code == STATUS_OK; i++) {
-        code = context_fit(bench, kind, kind->models[i], design, observed, context, error);
+        code = context_fit(bench, kind, kind->models[i], context, error);
         for (int at = 0; at < kind->point_count && code == STATUS_OK; at++) {
             int place = kind->points[at];
             if (law->model_of_point[place] == kind->models[i] && is_beside(law, kind, place)) {
@@ -247,23 +258,19 @@ static enum status_code context_make(const struct bench *bench, struct overhead_
 enum status_code overhead_structural_make(struct overhead_law *law, const struct least_squares_solver *solver,
                                           struct status *error)
 {
-    size_t count = (size_t)law->points->count + 1;
     uint64_t state = law->seed;
     struct bench bench;
     bool is_open = bench_open(&bench, law, solver);
-    double *design = calloc(2 * count, sizeof *design), *observed = calloc(count, sizeof *observed);
     enum status_code code = STATUS_OK;
-    if (!is_open || design == NULL || observed == NULL) {
+    if (!is_open) {
         code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a law");
     }
     for (int at = 0; at < law->kind_count && code == STATUS_OK; at++) {
         code = kind_make(&bench, &law->kinds[at], &state, error);
     }
     for (int at = 0; at < law->kind_count && code == STATUS_OK; at++) {
-        code = context_make(&bench, &law->kinds[at], design, observed, error);
+        code = context_make(&bench, &law->kinds[at], error);
     }
     bench_close(&bench);
-    free(design);
-    free(observed);
     return code;
 }

@@ -56,6 +56,21 @@ const char *overhead_moment_name(enum overhead_moment moment)
     return names[moment];
 }
 
+const struct moment_terms *overhead_moment_terms(enum overhead_moment moment)
+{
+    static const struct moment_terms moments[] = {
+        [MOMENT_LOGITS] = {4, {TERM_LOGIT_VOCAB, TERM_LOGIT_HIDDEN, TERM_IMAGE, TERM_CONSTANT}},
+        [MOMENT_FEED] = {6,
+                         {TERM_FEED_HIDDEN, TERM_FEED_WIDTH, TERM_FEED_SCORES, TERM_CACHE, TERM_IMAGE, TERM_CONSTANT}},
+        [MOMENT_ATTENTION] = {6,
+                              {TERM_ATTENTION_WIDTH, TERM_ATTENTION_SCORES, TERM_ATTENTION_FLOAT, TERM_CACHE,
+                               TERM_IMAGE, TERM_CONSTANT}},
+        [MOMENT_DECODE] = {5, {TERM_CACHE, TERM_DECODE_LAYER, TERM_DECODE_REPEAT, TERM_IMAGE, TERM_CONSTANT}},
+        [MOMENT_END] = {4, {TERM_CACHE, TERM_DECODE_VOCAB, TERM_IMAGE, TERM_CONSTANT}},
+    };
+    return &moments[moment];
+}
+
 /* The numbers of a case that several terms share. */
 struct sizes {
     double batch, tokens, element, hidden, width, scores, image;
@@ -142,9 +157,10 @@ double overhead_row_value(const struct overhead_row *row, const double coefficie
     double highest = 0.0;
     bool found = false;
     for (int at = 0; at < MOMENT_COUNT; at++) {
+        const struct moment_terms *terms = overhead_moment_terms((enum overhead_moment)at);
         double sum = 0.0;
-        for (int term = 0; term < TERM_COUNT; term++) {
-            sum += coefficients[term] * row->bytes[at][term];
+        for (int term = 0; term < terms->count; term++) {
+            sum += coefficients[terms->terms[term]] * row->bytes[at][terms->terms[term]];
         }
         if (row->has[at] && (!found || sum > highest)) {
             highest = sum;

@@ -74,6 +74,16 @@ struct overhead_row {
 
 void overhead_row_make(const struct law_point *point, enum overhead_part part, struct overhead_row *row);
 
+/* The terms that a moment is a sum of; the others are 0 in every row. */
+enum { MOMENT_TERMS_MAXIMUM = 6 };
+
+struct moment_terms {
+    int count;
+    int terms[MOMENT_TERMS_MAXIMUM]; /* enum overhead_term, ascending */
+};
+
+const struct moment_terms *overhead_moment_terms(enum overhead_moment moment);
+
 /* The highest moment by coefficients, and its bytes. Every row has one. */
 double overhead_row_value(const struct overhead_row *row, const double coefficients[TERM_COUNT],
                           enum overhead_moment *moment);
