@@ -303,9 +303,11 @@ static enum status_code suite_run(const struct arguments *arguments, struct aren
     struct case_choice choice = {0};
     struct shard_plan shards = {0};
     enum status_code code = suite_prepare(arguments, arena, run, &choice, &shards, error);
-    if (code == STATUS_OK && choice.case_count == 0) { /* of --last-failed */
+    if (code != STATUS_OK) {
+        failed_junit_give(arguments, run, &result, error);
+    } else if (choice.case_count == 0) { /* of --last-failed */
         code = nothing_give(arguments, run, error);
-    } else if (code == STATUS_OK) {
+    } else {
         run->hardware = hardware_note();
         if (arguments_value(arguments, "verbose") != NULL) {
             run_surroundings_tell(run);

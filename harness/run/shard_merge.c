@@ -216,6 +216,7 @@ static enum status_code entries_settle(struct merge *merge, struct status *error
             return twice_refuse(merge, before, entry, error);
         }
         kept -= is_again ? 1 : 0;
+        merge->has_replaced = merge->has_replaced || is_again;
         merge->entries[kept++] = *entry;
     }
     merge->entry_count = kept;

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/hash.h"
 #include "harness/run/shard_merge_parts.h"
 
 static struct text value_text(const struct json *value)
@@ -214,17 +213,6 @@ static struct json *merged_json(const struct merge *merge)
     return json_made(object, made);
 }
 
-/* Of the ids of all runs: merged again, it is the same run. */
-static void run_id_write(const struct merge *merge, char text[33])
-{
-    uint64_t low = HASH_START, high = hash_text(HASH_START, "merged");
-    for (size_t i = 0; i < merge->run_count; i++) {
-        low = hash_text(low, merge->runs[i].run_id);
-        high = hash_text(high, merge->runs[i].run_id);
-    }
-    snprintf(text, 33, "%016llx%016llx", (unsigned long long)high, (unsigned long long)low);
-}
-
 static struct json *suite_json(const struct merge *merge, int64_t attempt_count)
 {
     struct json *suite = json_copy_new(json_get(merge->runs[0].line, "suite"));
@@ -236,7 +224,7 @@ static struct json *suite_json(const struct merge *merge, int64_t attempt_count)
 
 struct json *merge_run_line(const struct merge *merge)
 {
-    char run_id[33];
+    char run_id[RUN_ID_BYTES];
     int64_t attempt_count = 0;
     const char *started = merge->runs[0].started;
     for (int i = 0; i < merge->plan.case_count; i++) {
@@ -245,7 +233,7 @@ struct json *merge_run_line(const struct merge *merge)
     for (size_t i = 0; i < merge->run_count; i++) {
         started = strcmp(merge->runs[i].started, started) < 0 ? merge->runs[i].started : started;
     }
-    run_id_write(merge, run_id);
+    merge_run_id(merge, run_id);
     struct json *line = json_copy_new(merge->runs[0].line);
     bool made = json_set(line, "run_id", json_string_new(run_id)) &&
                 json_set(line, "started", json_string_new(started)) &&

@@ -5,6 +5,7 @@
 #include "harness/base/json.h"
 #include "harness/base/name_table.h"
 #include "harness/record/record.h"
+#include "harness/run/run.h"
 #include "harness/run/shard_merge.h"
 #include "harness/run/shard_plan.h"
 
@@ -42,6 +43,8 @@ struct merge {
     size_t run_count, run_room;
     struct merge_entry *entries; /* sorted by case, attempt and age once all are read; then one for each */
     size_t entry_count, entry_room;
+    bool has_replaced;      /* a case had two results, of which the later one stays */
+    const char *earlier_id; /* run_id of the merge that is completed, because all its runs are here; NULL: none is */
 };
 
 enum status_code merge_no_memory(struct status *error);
@@ -51,6 +54,12 @@ enum status_code merge_sources_find(struct merge *merge, struct status *error);
 
 /* Whether a run was made on what the runs before it were made on. */
 enum status_code merge_environment_check(const struct merge *merge, const struct merge_run *run, struct status *error);
+
+/* line: the run line of an earlier merge of this plan, in whose place this one goes. STATUS_OUT_OF_MEMORY. */
+enum status_code merge_earlier_take(struct merge *merge, const struct json *line, struct status *error);
+
+/* Once all runs are read, and what was there before is known. */
+void merge_run_id(const struct merge *merge, char run_id[RUN_ID_BYTES]);
 
 /* The run line of the whole; NULL if memory ran out. */
 struct json *merge_run_line(const struct merge *merge);

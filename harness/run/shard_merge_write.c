@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "harness/base/file_replace.h"
-#include "harness/run/run.h"
 #include "harness/run/run_line.h"
 #include "harness/run/shard_merge_parts.h"
 
@@ -274,7 +273,7 @@ static enum status_code source_refuse(const struct merge *merge, const char *pat
 
 /* What is there must be earlier merges of the same plan, and nothing else: other records are not replaced, not even
  * those of a run that was made into the folder, or went on there, after it was merged. */
-static enum status_code present_check(const struct merge *merge, const char *path, struct status *error)
+static enum status_code present_check(struct merge *merge, const char *path, struct status *error)
 {
     struct record_stream *stream = NULL;
     struct record_line line = {.type = RECORD_LINE_RUN};
@@ -292,6 +291,8 @@ static enum status_code present_check(const struct merge *merge, const char *pat
         bool begins = line.type == RECORD_LINE_RUN || line.type == RECORD_LINE_RESUMED;
         if (code == STATUS_OK && begins && strcmp(hash, merge->plan.hash) != 0) {
             code = status_set(error, STATUS_INVALID, "%s: holds other records; name a new folder with --out", path);
+        } else if (code == STATUS_OK && line.type == RECORD_LINE_RUN) {
+            code = merge_earlier_take(merge, line.value, error);
         }
     }
     record_stream_close(stream);

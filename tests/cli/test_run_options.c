@@ -214,6 +214,8 @@ static void a_run_that_measures_nothing_leaves_no_page_of_another(void **state)
     unsetenv("MALLOC_ARENA_MAX");
     page_check(page, 1, "type=\"not begun\"/>", "3 ok");
     page_check(page, 1, "MALLOC_ARENA_MAX was not set, and is 3", "<failure");
+    run_check((const char *[]){"--junit", page, "--shard", "4/4", NULL}, 2, "4/4");
+    page_check(page, 1, "--shard 4/4", "<failure");
 }
 
 static void a_page_that_cannot_be_written_is_told_before_anything_is_measured(void **state)
