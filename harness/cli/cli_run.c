@@ -248,10 +248,13 @@ static void failed_junit_give(const struct arguments *arguments, const struct ru
 {
     const char *path = arguments_value(arguments, "junit");
     char why[STATUS_LINE_BYTES];
-    if (path != NULL && result->run_id[0] == '\0') {
-        (void)report_junit_write_nothing(run->suite->name, status_line(error, why), true, path, NULL);
-    } else {
-        (void)junit_give(arguments, run, result, NULL);
+    struct status page_error = {0};
+    enum status_code code =
+        path != NULL && result->run_id[0] == '\0'
+            ? report_junit_write_nothing(run->suite->name, status_line(error, why), true, path, &page_error)
+            : junit_give(arguments, run, result, &page_error);
+    if (code != STATUS_OK && strcmp(page_error.text, error->text) != 0) {
+        output_warning("assay: run: %s", status_line(&page_error, why));
     }
 }
 

@@ -189,12 +189,12 @@ static void shards_missing_append(const struct merge *merge, struct text *text)
     }
 }
 
-/* Shards with a run that lack cases: their runs ended early. */
+/* Shards with a run that lack cases. Of one without an end line nobody can tell from here whether it still runs. */
 static void shards_short_append(const struct merge *merge, struct text *text)
 {
     for (int shard = 1, told = 0; shard <= merge->plan.shard_count && told < 3; shard++) {
         int64_t wanted = 0, made = 0;
-        bool has_run = false;
+        bool has_run = false, has_end = false; /* the last of its runs */
         for (int i = 0; i < merge->plan.case_count; i++) {
             wanted += merge->plan.cases[i].shard == shard ? merge->plan.cases[i].attempts : 0;
         }
@@ -203,9 +203,11 @@ static void shards_short_append(const struct merge *merge, struct text *text)
         }
         for (size_t i = 0; i < merge->run_count; i++) {
             has_run = has_run || merge->runs[i].shard == shard;
+            has_end = merge->runs[i].shard == shard ? merge->runs[i].finished != NULL : has_end;
         }
         if (has_run && made < wanted) {
-            text_format(text, "%sshard %d ended early", text->length > 0 ? ", " : "", shard);
+            text_format(text, "%sshard %d %s", text->length > 0 ? ", " : "", shard,
+                        has_end ? "ended early" : "was killed, or still runs");
             told++;
         }
     }

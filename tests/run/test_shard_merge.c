@@ -110,7 +110,7 @@ static void a_shard_that_was_killed_lacks_what_it_did_not_finish(void **state)
     (void)state;
     shard_file_cut(shard_path("killed/2/records.jsonl"), 2); /* its last case and the end line */
     struct command_result result = merge_do(3, parts, shard_path("killed-merged"), NULL, NULL);
-    command_says(&result.error, "INCOMPLETE: 1 of 13 attempts missing: shard 2 ended early");
+    command_says(&result.error, "INCOMPLETE: 1 of 13 attempts missing: shard 2 was killed, or still runs");
     command_result_release(&result);
     struct record_file records = records_of(shard_path("killed-merged"));
     assert_int_equal(records.runs[0].case_count, SHARD_SCENE_ATTEMPTS - 1);
@@ -167,6 +167,24 @@ static void a_merge_that_cannot_be_written_changes_nothing(void **state)
 }
 
 /* The node went down before the first line was written, or in it: the shard has no results, and the others have. */
+/* One that was interrupted says so itself. */
+static void a_shard_that_was_interrupted_ended_early(void **state)
+{
+    const char *parts = shard_parts_copy("early"), *path = shard_path("early/2/records.jsonl");
+    (void)state;
+    char *text = whole_file_read(path), *last = text;
+    for (char *at = text; (at = strstr(at, "{\"type\": \"case\"")) != NULL; at++) {
+        last = at;
+    }
+    *strchr(last, '\n') = '\0';
+    shard_file_change(path, last, "{\"type\": \"nothing\"}");
+    shard_file_change(path, "\"interrupted\": false", "\"interrupted\": true");
+    free(text);
+    struct command_result result = merge_do(3, parts, shard_path("early-merged"), NULL, NULL);
+    command_says(&result.error, "INCOMPLETE: 1 of 13 attempts missing: shard 2 ended early");
+    command_result_release(&result);
+}
+
 static void a_shard_that_was_killed_before_it_began_is_missing(void **state)
 {
     static const long lengths[] = {0, 5, 300};
@@ -412,6 +430,7 @@ int main(void)
         cmocka_unit_test(the_order_of_the_folders_makes_no_difference),
         cmocka_unit_test(a_shard_that_is_missing_is_named_with_its_cases_until_it_is_there),
         cmocka_unit_test(a_shard_that_was_killed_lacks_what_it_did_not_finish),
+        cmocka_unit_test(a_shard_that_was_interrupted_ended_early),
         cmocka_unit_test(a_shard_that_was_killed_before_it_began_is_missing),
         cmocka_unit_test(a_shard_that_was_killed_goes_on),
         cmocka_unit_test(a_merge_that_cannot_be_written_changes_nothing),
