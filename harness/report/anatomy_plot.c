@@ -35,12 +35,12 @@ static int64_t categories_sum(const struct footprint_view *footprint)
 static bool anatomy_has(const struct case_view *view, const char *timeline)
 {
     (void)timeline;
-    return view->measured.categories_known && categories_sum(&view->measured) > 0;
+    return view->measured.category_bytes != NULL && categories_sum(&view->measured) > 0;
 }
 
 static void bar_make(const struct footprint_view *footprint, struct bar *bar)
 {
-    memcpy(bar->parts, footprint->category_bytes, sizeof footprint->category_bytes);
+    memcpy(bar->parts, footprint->category_bytes, CATEGORY_COUNT * sizeof *footprint->category_bytes);
     int64_t allocated_bytes = footprint->peak_bytes[LEVEL_ALLOCATED];
     bar->parts[CATEGORY_COUNT] = slack_of(allocated_bytes, categories_sum(footprint));
     bar->parts[CATEGORY_COUNT + 1] = slack_of(footprint->peak_bytes[LEVEL_RESERVED], allocated_bytes);
@@ -59,15 +59,16 @@ static void bar_write(struct text *data, const struct bar *bar, const char *kind
 /* Writes the bars of a case from place on; returns the place of the next case. */
 static double case_write(struct plot_page *page, const struct case_view *view, double place)
 {
+    const bool has_predicted = view->predicted.category_bytes != NULL;
     struct bar measured, predicted;
     double whole = 0.0;
     bar_make(&view->measured, &measured);
-    bar_make(&view->predicted, &predicted);
+    bar_make(has_predicted ? &view->predicted : &view->measured, &predicted);
     for (int part = 0; part < PART_COUNT; part++) {
         whole += (double)measured.parts[part];
     }
-    bool twins = view->predicted.categories_known && memcmp(&measured, &predicted, sizeof measured) == 0;
-    if (view->predicted.categories_known && !twins) {
+    bool twins = has_predicted && memcmp(&measured, &predicted, sizeof measured) == 0;
+    if (has_predicted && !twins) {
         bar_write(&page->data, &predicted, "predicted", place, whole);
         place += 0.95;
     }

@@ -50,7 +50,7 @@ int stage_last(const struct footprint_view *footprint)
 {
     int last = STAGE_CONTEXT;
     for (int stage = STAGE_LOAD; stage < STAGE_COUNT; stage++) {
-        last = footprint->stages[stage].present ? stage : last;
+        last = footprint->stages[stage]->present ? stage : last;
     }
     return last;
 }

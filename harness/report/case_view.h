@@ -30,20 +30,23 @@ const char *report_category_name(int category); /* as in records; category is an
 /* Every *_bytes is BYTES_UNKNOWN if the record has null or nothing. */
 struct stage_view {
     bool present;
-    const int64_t *end_bytes;  /* [LEVEL_COUNT]; never NULL */
-    const int64_t *peak_bytes; /* the same; device: the reading at the end, because there is no other */
-    double seconds;            /* that it took; negative: not known */
+    int64_t end_bytes[LEVEL_COUNT];
+    int64_t peak_bytes[LEVEL_COUNT]; /* device: the reading at the end, because there is no other */
+    double seconds;                  /* that it took; negative: not known */
 };
 
 /* One walk of a tape: the measured one, or the one that `replay` predicted. */
 struct footprint_view {
     bool present;
-    struct stage_view stages[STAGE_COUNT];
-    int64_t peak_bytes[LEVEL_COUNT]; /* over all stages but context */
-    bool categories_known;
-    int64_t category_bytes[CATEGORY_COUNT]; /* requested bytes at the peak; 0 if the record names no such category */
+    const struct stage_view *stages[STAGE_COUNT]; /* never NULL; those that are not present are one */
+    int64_t peak_bytes[LEVEL_COUNT];              /* over all stages but context */
+    /* [CATEGORY_COUNT]: requested bytes at the peak; 0 if the record names no such category; NULL: it names none */
+    const int64_t *category_bytes;
     int64_t saved_for_backward_bytes;
 };
+
+/* Of a case that nobody attempted: nothing is known. */
+extern const struct footprint_view footprint_none;
 
 /* Why allocated exceeds requested, and reserved exceeds allocated, at one moment. */
 struct causes_view {

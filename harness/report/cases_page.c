@@ -327,7 +327,7 @@ typedef void case_words(const struct case_view *view, struct text *words);
 
 static void causes_words(const struct case_view *view, struct text *words)
 {
-    causes_append(words, &view->measured.stages[STAGE_LOAD], &view->causes_at_load);
+    causes_append(words, view->measured.stages[STAGE_LOAD], &view->causes_at_load);
 }
 
 static void items_words(const struct case_view *view, struct text *words)

@@ -47,8 +47,8 @@ static bool case_make(struct name_table *keys, struct arena *arena, const struct
                                   .device = view->machine,
                                   .measured_bytes = view->measured.peak_bytes[LEVEL_ALLOCATED],
                                   .tensor_bytes = view->predicted.peak_bytes[LEVEL_REQUESTED],
-                                  .weights_bytes = view->predicted.stages[STAGE_LOAD].end_bytes[LEVEL_REQUESTED],
-                                  .loaded_bytes = view->measured.stages[STAGE_LOAD].end_bytes[LEVEL_REQUESTED]};
+                                  .weights_bytes = view->predicted.stages[STAGE_LOAD]->end_bytes[LEVEL_REQUESTED],
+                                  .loaded_bytes = view->measured.stages[STAGE_LOAD]->end_bytes[LEVEL_REQUESTED]};
     made->series = counted_case_key(keys, arena, made, batch);
     return made->series != NULL;
 }

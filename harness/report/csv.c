@@ -219,8 +219,8 @@ static bool stages_write(const struct csv_attempt *attempt, const struct footpri
 {
     bool any = false;
     for (int stage = 0; stage < STAGE_COUNT; stage++) {
-        const struct stage_view *measured = &measured_all->stages[stage];
-        const struct stage_view *predicted = &predicted_all->stages[stage];
+        const struct stage_view *measured = measured_all->stages[stage];
+        const struct stage_view *predicted = predicted_all->stages[stage];
         if (!measured->present && !predicted->present) {
             continue;
         }
@@ -286,7 +286,9 @@ static void missing_write(const struct report *report, struct text *text)
                                          .reason = "",
                                          .disturbance = "",
                                          CASE_FIELD_TABLE(ABSENT) /* no counts */
-                                             .attempt = -1,
+                                             .measured = footprint_none,
+                                         .predicted = footprint_none,
+                                         .attempt = -1,
                                          .duration_seconds = -1.0};
         struct csv_attempt attempt = {.view = &absent, .spread = &absent.spread, .attempt_count = -1};
         if (one->made_count == 0 && !one->has_older) {

@@ -68,10 +68,12 @@ static bool strangers_add(struct difference *difference, const struct case_view 
         if (absent == NULL) {
             return false;
         }
-        *absent = (struct case_view){.id = one->id, .label = one->id, .title = one->id, .status = "missing"};
-        for (int level = 0; level < LEVEL_COUNT; level++) {
-            absent->measured.peak_bytes[level] = BYTES_UNKNOWN;
-        }
+        *absent = (struct case_view){.id = one->id,
+                                     .label = one->id,
+                                     .title = one->id,
+                                     .status = "missing",
+                                     .measured = footprint_none,
+                                     .predicted = footprint_none};
         if (one->made_count == 0 && index_find(base_index, base->case_count, absent) == NULL) {
             missing_add(difference, absent, other->missing_cause);
             difference->stranger_count++;

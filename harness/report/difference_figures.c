@@ -123,8 +123,8 @@ static void contexts_add(struct maker *maker)
 /* Of one stage and level the peak, and the end if it is another figure. */
 static void stage_level_add(struct maker *maker, int stage, enum level level)
 {
-    const struct stage_view *a = &maker->pair->base->measured.stages[stage];
-    const struct stage_view *b = &maker->pair->other->measured.stages[stage];
+    const struct stage_view *a = maker->pair->base->measured.stages[stage];
+    const struct stage_view *b = maker->pair->other->measured.stages[stage];
     struct figure figure = {.kind = FIGURE_STAGE_PEAK,
                             .stage = stage,
                             .level = level,

@@ -32,59 +32,68 @@ double seconds_read(const struct json *object, const char *key)
     return seconds >= 0.0 ? seconds : -1.0;
 }
 
-static void categories_read(const struct json *object, struct footprint_view *footprint)
-{
-    if (json_kind(object) != JSON_KIND_OBJECT) {
-        return;
-    }
-    footprint->categories_known = true;
-    for (int category = 0; category < CATEGORY_COUNT; category++) {
-        int64_t bytes = bytes_read(object, report_category_name(category));
-        footprint->category_bytes[category] = bytes == BYTES_UNKNOWN ? 0 : bytes;
-    }
-}
-
 #define UNKNOWN(name, ...) BYTES_UNKNOWN,
-static const int64_t unknown_bytes[LEVEL_COUNT] = {LEVEL_COUNTED_TABLE(UNKNOWN) LEVEL_READING_TABLE(UNKNOWN)};
+#define UNKNOWN_BYTES                                                                                                  \
+    {                                                                                                                  \
+        LEVEL_COUNTED_TABLE(UNKNOWN) LEVEL_READING_TABLE(UNKNOWN)                                                      \
+    }
+static const struct stage_view stage_absent = {
+    .end_bytes = UNKNOWN_BYTES, .peak_bytes = UNKNOWN_BYTES, .seconds = -1.0};
+const struct footprint_view footprint_none = {
+    .stages = {&stage_absent, &stage_absent, &stage_absent, &stage_absent, &stage_absent, &stage_absent},
+    .peak_bytes = UNKNOWN_BYTES,
+    .saved_for_backward_bytes = BYTES_UNKNOWN};
+_Static_assert(STAGE_COUNT == 6, "a stage that footprint_none says nothing of");
+#undef UNKNOWN_BYTES
 #undef UNKNOWN
 
-/* The figures of all levels, in the arena. */
-static const int64_t *levels_keep(struct filling *filling, const int64_t *bytes)
+/* What replay predicts is as a rule what was measured, and then the same array. */
+static const int64_t *categories_read(struct filling *filling, const struct json *object)
 {
-    if (memcmp(bytes, unknown_bytes, sizeof unknown_bytes) == 0) {
-        return unknown_bytes;
+    const int64_t *measured_bytes = filling->view->measured.category_bytes;
+    int64_t category_bytes[CATEGORY_COUNT];
+    if (json_kind(object) != JSON_KIND_OBJECT) {
+        return NULL;
     }
-    int64_t *kept = arena_alloc(&filling->report->arena, sizeof unknown_bytes);
+    for (int category = 0; category < CATEGORY_COUNT; category++) {
+        int64_t bytes = bytes_read(object, report_category_name(category));
+        category_bytes[category] = bytes == BYTES_UNKNOWN ? 0 : bytes;
+    }
+    if (measured_bytes != NULL && memcmp(measured_bytes, category_bytes, sizeof category_bytes) == 0) {
+        return measured_bytes;
+    }
+    int64_t *kept = arena_alloc(&filling->report->arena, sizeof category_bytes);
     if (kept == NULL) {
         filling->failed = true;
-        return unknown_bytes;
+        return NULL;
     }
-    memcpy(kept, bytes, sizeof unknown_bytes);
-    return kept;
+    return memcpy(kept, category_bytes, sizeof category_bytes);
 }
 
-static void stage_read(struct filling *filling, const struct json *object, struct stage_view *stage)
+static const struct stage_view *stage_read(struct filling *filling, const struct json *object)
 {
-    int64_t end_bytes[LEVEL_COUNT], peak_bytes[LEVEL_COUNT];
-    *stage = (struct stage_view){.end_bytes = unknown_bytes, .peak_bytes = unknown_bytes, .seconds = -1.0};
     if (json_kind(object) != JSON_KIND_OBJECT) {
-        return;
+        return &stage_absent;
     }
-    stage->present = true;
-    stage->seconds = seconds_read(object, "seconds");
+    struct stage_view *stage = arena_alloc(&filling->report->arena, sizeof *stage);
+    if (stage == NULL) {
+        filling->failed = true;
+        return &stage_absent;
+    }
+    *stage = (struct stage_view){.present = true, .seconds = seconds_read(object, "seconds")};
     for (int level = 0; level < LEVEL_COUNT; level++) {
-        end_bytes[level] = bytes_read(object, level_key((enum level)level));
-        peak_bytes[level] = bytes_read(object, level_peak_key((enum level)level));
-        peak_bytes[level] = peak_bytes[level] == BYTES_UNKNOWN ? end_bytes[level] : peak_bytes[level];
+        const int64_t end_bytes = bytes_read(object, level_key((enum level)level)),
+                      peak_bytes = bytes_read(object, level_peak_key((enum level)level));
+        stage->end_bytes[level] = end_bytes;
+        stage->peak_bytes[level] = peak_bytes == BYTES_UNKNOWN ? end_bytes : peak_bytes;
     }
-    stage->end_bytes = levels_keep(filling, end_bytes);
-    bool same = memcmp(end_bytes, peak_bytes, sizeof end_bytes) == 0;
-    stage->peak_bytes = same ? stage->end_bytes : levels_keep(filling, peak_bytes);
+    return stage;
 }
 
 void footprint_read(struct filling *filling, const struct json *object, bool is_whole, struct footprint_view *footprint)
 {
     const struct json *stages = json_get(object, "stages");
+    *footprint = footprint_none;
     footprint->present = json_count(stages) > 0;
     footprint->saved_for_backward_bytes = bytes_read(object, "saved_for_backward_bytes");
     for (int level = 0; level < LEVEL_COUNT; level++) {
@@ -92,15 +101,15 @@ void footprint_read(struct filling *filling, const struct json *object, bool is_
         footprint->present = footprint->present || footprint->peak_bytes[level] != BYTES_UNKNOWN;
     }
     for (int stage = 0; stage < STAGE_COUNT; stage++) {
-        struct stage_view *view = &footprint->stages[stage];
-        stage_read(filling, json_get(stages, report_stage_name(stage)), view);
+        const struct stage_view *view = stage_read(filling, json_get(stages, report_stage_name(stage)));
+        footprint->stages[stage] = view;
         for (int level = 0; level < LEVEL_COUNT && stage != STAGE_CONTEXT && is_whole; level++) {
             if (view->peak_bytes[level] > footprint->peak_bytes[level]) {
                 footprint->peak_bytes[level] = view->peak_bytes[level];
             }
         }
     }
-    categories_read(json_get(object, "categories_at_peak"), footprint);
+    footprint->category_bytes = categories_read(filling, json_get(object, "categories_at_peak"));
 }
 
 void causes_read(const struct json *object, struct causes_view *causes)

@@ -156,7 +156,7 @@ static void why_append(struct text *text, const struct case_view *view)
 static void causes_note(struct text *text, const struct case_view *view)
 {
     struct text words = {0}, items = {0};
-    causes_append(&words, &view->measured.stages[STAGE_LOAD], &view->causes_at_load);
+    causes_append(&words, view->measured.stages[STAGE_LOAD], &view->causes_at_load);
     note_append(text, "After loading: ", &words);
     text_release(&words);
     enum level level = items_append(&items, view);
@@ -232,7 +232,7 @@ static void stages_append(struct text *text, const struct report *report, const 
     char word[WORDING_BYTES];
     int present = 0;
     for (int stage = STAGE_LOAD; stage < STAGE_COUNT; stage++) {
-        present += view->measured.stages[stage].present ? 1 : 0;
+        present += view->measured.stages[stage]->present ? 1 : 0;
     }
     if (present < 2 || (view->placed != NULL && view->placed->place_count > 0)) {
         return;
@@ -244,7 +244,7 @@ static void stages_append(struct text *text, const struct report *report, const 
     }
     text_format(text, "<th class=n>allocated, predicted<th class=note>%s\n", report->basis);
     for (int stage = STAGE_LOAD; stage < STAGE_COUNT; stage++) {
-        const struct stage_view *measured = &view->measured.stages[stage];
+        const struct stage_view *measured = view->measured.stages[stage];
         if (!measured->present) {
             continue;
         }
@@ -252,7 +252,7 @@ static void stages_append(struct text *text, const struct report *report, const 
         for (int level = 0; level < LEVEL_COUNTED_COUNT; level++) {
             text_format(text, "<td class=n>%s", bytes_word(measured->peak_bytes[level], false, word));
         }
-        int64_t predicted_bytes = view->predicted.stages[stage].peak_bytes[LEVEL_ALLOCATED];
+        int64_t predicted_bytes = view->predicted.stages[stage]->peak_bytes[LEVEL_ALLOCATED];
         text_format(text, "<td class=n>%s<td>\n", bytes_word(predicted_bytes, false, word));
     }
     html_table_end(text);

@@ -14,8 +14,9 @@ enum { PANELS_MAXIMUM = 6 };
 static bool overhead_has(const struct case_view *view)
 {
     bool mode = view->mode != NULL && (strcmp(view->mode, "infer") == 0 || strcmp(view->mode, "generate") == 0);
-    return mode && case_is_plain(view) && view->model != NULL && view->batch > 0 && view->measured.categories_known &&
-           view->measured.category_bytes[CATEGORY_WEIGHTS] > 0 && view->measured.peak_bytes[LEVEL_ALLOCATED] > 0;
+    return mode && case_is_plain(view) && view->model != NULL && view->batch > 0 &&
+           view->measured.category_bytes != NULL && view->measured.category_bytes[CATEGORY_WEIGHTS] > 0 &&
+           view->measured.peak_bytes[LEVEL_ALLOCATED] > 0;
 }
 
 /* The label without its model and mode, and without the words for batch and length. NULL: no memory. */

@@ -131,8 +131,8 @@ static int64_t magnitude(int64_t bytes)
 static void stage_find_off(const struct place_view *place, enum level level, struct place_figures *figures)
 {
     for (int stage = STAGE_LOAD; stage < STAGE_COUNT; stage++) {
-        int64_t predicted_bytes = place->predicted.stages[stage].peak_bytes[level];
-        int64_t measured_bytes = place->measured.stages[stage].peak_bytes[level];
+        int64_t predicted_bytes = place->predicted.stages[stage]->peak_bytes[level];
+        int64_t measured_bytes = place->measured.stages[stage]->peak_bytes[level];
         bool known = predicted_bytes != BYTES_UNKNOWN && measured_bytes != BYTES_UNKNOWN;
         if (known && magnitude(predicted_bytes - measured_bytes) > magnitude(figures->stage_error_bytes)) {
             figures->stage = stage;

@@ -67,8 +67,8 @@ static double place_write(struct text *data, const struct case_view *view, const
 {
     double begin = at;
     for (int stage = STAGE_LOAD; stage < STAGE_COUNT; stage++) {
-        const struct stage_view *measured = &place->measured.stages[stage];
-        const struct stage_view *predicted = &place->predicted.stages[stage];
+        const struct stage_view *measured = place->measured.stages[stage];
+        const struct stage_view *predicted = place->predicted.stages[stage];
         bool is_oom = is_oom_in(view, place, report_stage_name(stage));
         struct bar bar = {.title = view->title,
                           .place = place->name,

@@ -200,8 +200,8 @@ static void stage_cells(const struct stage_view *measured, const struct stage_vi
 static void place_stages_add(const struct case_view *view, const struct place_view *place, struct side_rows *rows)
 {
     for (int stage = STAGE_LOAD; stage < STAGE_COUNT; stage++) {
-        const struct stage_view *measured = &place->measured.stages[stage];
-        const struct stage_view *predicted = &place->predicted.stages[stage];
+        const struct stage_view *measured = place->measured.stages[stage];
+        const struct stage_view *predicted = place->predicted.stages[stage];
         struct side_row *row = measured->present || predicted->present ? side_row_add(rows, view, view->title) : NULL;
         if (row != NULL) {
             row->cells[STAGE_PLACE] = cell_word(place->name);

@@ -36,7 +36,7 @@ static int64_t range_width(const struct range *range, int attempt_count)
 static void figures_add(struct spread_ranges *ranges, const struct case_view *view)
 {
     for (int stage = 0; stage < STAGE_COUNT; stage++) {
-        const struct stage_view *figures = &view->measured.stages[stage];
+        const struct stage_view *figures = view->measured.stages[stage];
         for (int level = 0; level < LEVEL_COUNT; level++) {
             range_add(&ranges->ends[stage][level], figures->end_bytes[level]);
             range_add(&ranges->peaks[stage][level], figures->peak_bytes[level]);

@@ -160,12 +160,12 @@ static void readings_append(const struct table *table, const struct case_view *v
 static void causes_note(const struct table *table, const struct case_view *view)
 {
     struct text note = {0};
-    causes_append(&note, &view->measured.stages[STAGE_LOAD], &view->causes_at_load);
+    causes_append(&note, view->measured.stages[STAGE_LOAD], &view->causes_at_load);
     note_append(table, "load", text_string(&note));
     text_release(&note);
     int last = stage_last(&view->measured);
     if (last > STAGE_LOAD) {
-        causes_append(&note, &view->measured.stages[last], &view->causes_at_end);
+        causes_append(&note, view->measured.stages[last], &view->causes_at_end);
         note_append(table, "end", text_string(&note));
         text_release(&note);
     }

@@ -30,9 +30,9 @@ static bool timeline_has(const struct case_view *view, const char *timeline)
     int known = 0;
     bool wanted = is_asked_for(view, timeline);
     for (int stage = STAGE_LOAD; stage < STAGE_COUNT; stage++) {
-        const struct stage_view *measured = &view->measured.stages[stage];
+        const struct stage_view *measured = view->measured.stages[stage];
         known += measured->peak_bytes[LEVEL_ALLOCATED] > 0 ? 1 : 0;
-        wanted = wanted || stage_differs(measured, &view->predicted.stages[stage]);
+        wanted = wanted || stage_differs(measured, view->predicted.stages[stage]);
     }
     return wanted && known >= 2 && view->measured.peak_bytes[LEVEL_ALLOCATED] != BYTES_UNKNOWN;
 }
@@ -52,7 +52,7 @@ static void panel_write(struct plot_page *page, const struct case_view *view)
 {
     text_append(&page->data, page->mark_count > 0 ? "\n\n" : "");
     for (int stage = STAGE_LOAD; stage < STAGE_COUNT; stage++) {
-        const struct stage_view *measured = &view->measured.stages[stage];
+        const struct stage_view *measured = view->measured.stages[stage];
         if (!measured->present) {
             continue;
         }
@@ -61,7 +61,7 @@ static void panel_write(struct plot_page *page, const struct case_view *view)
         for (int level = 0; level < LEVEL_COUNTED_COUNT; level++) {
             bytes_column(&page->data, measured->peak_bytes[level]);
         }
-        bytes_column(&page->data, view->predicted.stages[stage].peak_bytes[LEVEL_ALLOCATED]);
+        bytes_column(&page->data, view->predicted.stages[stage]->peak_bytes[LEVEL_ALLOCATED]);
         text_append(&page->data, "\n");
     }
     page->mark_count++;

@@ -359,7 +359,7 @@ enum level items_append(struct text *text, const struct case_view *view)
     char figure[WORDING_BYTES];
     int stage = stage_last(&view->measured);
     enum level level = view->items != NULL ? view->items->level : LEVEL_PROCESS;
-    int64_t total_bytes = view->measured.stages[stage].end_bytes[level];
+    int64_t total_bytes = view->measured.stages[stage]->end_bytes[level];
     if (view->items == NULL || total_bytes == BYTES_UNKNOWN) {
         return LEVEL_COUNT;
     }
