@@ -218,7 +218,7 @@ static void estimates_read(struct filling *filling, const struct json *line)
         const char *name = estimator_intern(filling->report, key);
         int64_t total_bytes = bytes_read(estimate, "total_bytes");
         if (name != NULL && strcmp(name, "replay") == 0) {
-            footprint_read(filling, estimate, true, &view->predicted);
+            footprint_read(filling, estimate, WALK_PREDICTED, &view->predicted);
         } else if (name != NULL && total_bytes != BYTES_UNKNOWN) {
             totals[view->total_count++] = (struct estimator_total){
                 .estimator = name, .total_bytes = total_bytes, .weights_bytes = bytes_read(estimate, "weights_bytes")};
@@ -279,10 +279,11 @@ bool case_view_read(struct report *report, const struct json *line, const char *
     view->attention_backend = word_read(&filling, json_get(line, "attention_backend"), NULL);
     view->sequence = word_read(&filling, json_get(line, "sequence_hash"), NULL);
     bool is_whole = view->status != NULL && (strcmp(view->status, "ok") == 0 || strcmp(view->status, "fail") == 0);
-    footprint_read(&filling, line, is_whole, &view->measured);
-    footprint_read(&filling, NULL, true, &view->predicted);
+    const enum walk walk = is_whole ? WALK_WHOLE : WALK_CUT;
+    footprint_read(&filling, line, walk, &view->measured);
+    footprint_read(&filling, NULL, WALK_PREDICTED, &view->predicted);
     items_read(&filling, json_get(line, "stages"));
-    placed_view_read(&filling, line, is_whole, &view->placed);
+    placed_view_read(&filling, line, walk, &view->placed);
     if (json_kind(json_get(line, "search")) == JSON_KIND_OBJECT) {
         const char *settings = settings_read(&filling, json_get(line, "identity"), "find_batch");
         search_view_read(&filling, json_get(line, "search"), settings, &view->search);

@@ -170,6 +170,7 @@ enum { ESTIMATOR_MAXIMUM = 32 };
 
 struct report {
     struct arena arena;
+    bool is_side;                 /* of a comparison: no prediction is held against what was measured here */
     const char *source;           /* the path it was read from */
     struct record_stream *stream; /* of source */
     struct name_table words;      /* texts that many records have */

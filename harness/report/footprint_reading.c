@@ -70,29 +70,38 @@ static const int64_t *categories_read(struct filling *filling, const struct json
     return memcpy(kept, category_bytes, sizeof category_bytes);
 }
 
-static const struct stage_view *stage_read(struct filling *filling, const struct json *object)
+static void stage_read(const struct json *object, struct stage_view *stage)
 {
+    *stage = stage_absent;
     if (json_kind(object) != JSON_KIND_OBJECT) {
-        return &stage_absent;
+        return;
     }
-    struct stage_view *stage = arena_alloc(&filling->report->arena, sizeof *stage);
-    if (stage == NULL) {
-        filling->failed = true;
-        return &stage_absent;
-    }
-    *stage = (struct stage_view){.present = true, .seconds = seconds_read(object, "seconds")};
+    stage->present = true;
+    stage->seconds = seconds_read(object, "seconds");
     for (int level = 0; level < LEVEL_COUNT; level++) {
         const int64_t end_bytes = bytes_read(object, level_key((enum level)level)),
                       peak_bytes = bytes_read(object, level_peak_key((enum level)level));
         stage->end_bytes[level] = end_bytes;
         stage->peak_bytes[level] = peak_bytes == BYTES_UNKNOWN ? end_bytes : peak_bytes;
     }
-    return stage;
 }
 
-void footprint_read(struct filling *filling, const struct json *object, bool is_whole, struct footprint_view *footprint)
+static const struct stage_view *stage_keep(struct filling *filling, const struct stage_view *stage)
+{
+    struct stage_view *kept = stage->present ? arena_alloc(&filling->report->arena, sizeof *kept) : NULL;
+    if (kept == NULL) {
+        filling->failed = filling->failed || stage->present;
+        return &stage_absent;
+    }
+    *kept = *stage;
+    return kept;
+}
+
+void footprint_read(struct filling *filling, const struct json *object, enum walk walk,
+                    struct footprint_view *footprint)
 {
     const struct json *stages = json_get(object, "stages");
+    const bool keeps = walk != WALK_PREDICTED || !filling->report->is_side;
     *footprint = footprint_none;
     footprint->present = json_count(stages) > 0;
     footprint->saved_for_backward_bytes = bytes_read(object, "saved_for_backward_bytes");
@@ -100,12 +109,13 @@ void footprint_read(struct filling *filling, const struct json *object, bool is_
         footprint->peak_bytes[level] = bytes_read(object, level_peak_key((enum level)level));
         footprint->present = footprint->present || footprint->peak_bytes[level] != BYTES_UNKNOWN;
     }
-    for (int stage = 0; stage < STAGE_COUNT; stage++) {
-        const struct stage_view *view = stage_read(filling, json_get(stages, report_stage_name(stage)));
-        footprint->stages[stage] = view;
-        for (int level = 0; level < LEVEL_COUNT && stage != STAGE_CONTEXT && is_whole; level++) {
-            if (view->peak_bytes[level] > footprint->peak_bytes[level]) {
-                footprint->peak_bytes[level] = view->peak_bytes[level];
+    for (int number = 0; number < STAGE_COUNT; number++) {
+        struct stage_view stage;
+        stage_read(json_get(stages, report_stage_name(number)), &stage);
+        footprint->stages[number] = keeps ? stage_keep(filling, &stage) : &stage_absent;
+        for (int level = 0; level < LEVEL_COUNT && number != STAGE_CONTEXT && walk != WALK_CUT; level++) {
+            if (stage.peak_bytes[level] > footprint->peak_bytes[level]) {
+                footprint->peak_bytes[level] = stage.peak_bytes[level];
             }
         }
     }

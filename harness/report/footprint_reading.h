@@ -24,9 +24,15 @@ const bool *flag_read(const struct json *value);
 /* From 0; negative: not known. */
 double seconds_read(const struct json *object, const char *key);
 
-/* stages and peaks; the member "stages" of object, and the totals beside it if the record has them. If the case
- * did not end, the stages are there but the highest of them is no peak: nobody knows how much it would have taken. */
-void footprint_read(struct filling *filling, const struct json *object, bool is_whole,
+enum walk {
+    WALK_WHOLE,
+    WALK_CUT, /* the case did not end: the stages are there but the highest of them is no peak, because nobody knows
+                      how much it would have taken */
+    WALK_PREDICTED /* a whole one; of one side of a comparison nobody asks for its stages, and they are not kept */
+};
+
+/* stages and peaks; the member "stages" of object, and the totals beside it if the record has them. */
+void footprint_read(struct filling *filling, const struct json *object, enum walk walk,
                     struct footprint_view *footprint);
 
 void causes_read(const struct json *object, struct causes_view *causes);

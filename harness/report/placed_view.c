@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* False if memory ran out. */
-static bool place_read(struct filling *filling, const struct json *object, bool is_whole, struct place_view *place)
+static bool place_read(struct filling *filling, const struct json *object, enum walk walk, struct place_view *place)
 {
     const struct json *estimates = json_get(object, "estimates");
     *place = (struct place_view){
@@ -15,8 +15,8 @@ static bool place_read(struct filling *filling, const struct json *object, bool 
         .kept_bytes = bytes_read(object, "kept_bytes"),
         .needed_bytes = bytes_read(object, "needed_bytes"),
     };
-    footprint_read(filling, object, is_whole, &place->measured);
-    footprint_read(filling, json_get(estimates, "replay"), true, &place->predicted);
+    footprint_read(filling, object, walk, &place->measured);
+    footprint_read(filling, json_get(estimates, "replay"), WALK_WHOLE, &place->predicted);
     return place->name != NULL;
 }
 
@@ -53,7 +53,7 @@ static int elements_of(const struct json *array)
     return json_kind(array) == JSON_KIND_ARRAY ? (int)json_count(array) : 0;
 }
 
-void placed_view_read(struct filling *filling, const struct json *line, bool is_whole, struct placed_view **placed)
+void placed_view_read(struct filling *filling, const struct json *line, enum walk walk, struct placed_view **placed)
 {
     const struct json *list = json_get(line, "places"), *moved = json_get(line, "transfers");
     const struct json *placement = json_get(line, "placement");
@@ -68,7 +68,7 @@ void placed_view_read(struct filling *filling, const struct json *line, bool is_
     struct transfer_view *transfers = arena_alloc(arena, (size_t)transfer_count * sizeof *transfers);
     bool made = view != NULL && places != NULL && transfers != NULL;
     for (int at = 0; made && at < place_count; at++) {
-        made = place_read(filling, json_at(list, (size_t)at), is_whole, &places[at]);
+        made = place_read(filling, json_at(list, (size_t)at), walk, &places[at]);
     }
     for (int at = 0; made && at < transfer_count; at++) {
         transfer_read(filling, json_at(moved, (size_t)at), &transfers[at]);

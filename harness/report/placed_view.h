@@ -39,8 +39,8 @@ struct placed_view {
     const char *oom_place;       /* that had not enough memory; NULL: it did not happen, or nobody knows where */
 };
 
-/* Of a case line; *placed is NULL if it has neither places nor transfers. is_whole: as of footprint_read. */
-void placed_view_read(struct filling *filling, const struct json *line, bool is_whole, struct placed_view **placed);
+/* Of a case line; *placed is NULL if it has neither places nor transfers. walk: of the measured figures. */
+void placed_view_read(struct filling *filling, const struct json *line, enum walk walk, struct placed_view **placed);
 
 /* Whether a place is a GPU by its name. */
 bool place_is_gpu(const struct place_view *place);

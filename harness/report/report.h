@@ -24,7 +24,8 @@ struct report; /* opaque: the records of one folder or file */
  * releases *report. */
 enum status_code report_open(const char *path, struct report **report, struct status *error);
 
-/* The same for report_compare, which holds no prediction against a measurement: less memory for each case. */
+/* The same for report_compare, which holds no prediction against a measurement and asks no prediction for its stages:
+ * less memory for each case. */
 enum status_code report_open_side(const char *path, struct report **report, struct status *error);
 
 /* The same of one run of the folder alone, by its run_id: what other runs attempted or selected is not in it.

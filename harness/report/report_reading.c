@@ -28,7 +28,6 @@ struct reading {
     struct report *report;
     const char *run_id; /* of the one run that is read; NULL: all are */
     bool is_in_run;     /* the line that was read last is of it */
-    bool with_comparisons;
     struct arena arena;
     struct name_table ids; /* their numbers are those of the cases */
     struct selection selection;
@@ -96,7 +95,7 @@ static bool attempt_add(struct reading *reading, const struct record_line *line)
         view.earlier = kept->earlier;
         made = made && earlier_add(reading, one, kept, &view);
     }
-    if (made && reading->with_comparisons) {
+    if (made && !report->is_side) {
         struct comparison *verdicts = NULL;
         made = verdicts_read(report, &reading->arena, line->value, &verdicts, &one->verdict_count);
         one->verdicts = verdicts;
@@ -168,7 +167,7 @@ static bool cases_finish(struct reading *reading)
         const struct reading_case *one = &reading->cases[index];
         struct case_view *view = &report->cases[index];
         made = spread_make(&one->spread, &report->arena, &view->spread) &&
-               (!reading->with_comparisons || case_view_compare(report, view, one->verdicts, one->verdict_count));
+               (report->is_side || case_view_compare(report, view, one->verdicts, one->verdict_count));
     }
     return made && search_series_settle(report);
 }
@@ -295,10 +294,9 @@ static enum status_code part_read(struct reading *reading, struct reading_part *
     return code;
 }
 
-static enum status_code records_read(struct report *report, struct reading_part *part, bool with_comparisons,
-                                     struct status *error)
+static enum status_code records_read(struct report *report, struct reading_part *part, struct status *error)
 {
-    struct reading reading = {.report = report, .run_id = part->run_id, .with_comparisons = with_comparisons};
+    struct reading reading = {.report = report, .run_id = part->run_id};
     const int damaged_before = part->is_next ? record_stream_damaged_count(report->stream) : 0;
     bool made = true;
     enum status_code code = part_read(&reading, part, &made, error);
@@ -318,10 +316,11 @@ static enum status_code records_read(struct report *report, struct reading_part 
 }
 
 /* An empty report; NULL: no memory. */
-static struct report *report_begin(const char *path)
+static struct report *report_begin(const char *path, bool is_side)
 {
     struct report *made = calloc(1, sizeof *made);
     if (made != NULL) {
+        made->is_side = is_side;
         made->estimators[made->estimator_count++] = "replay";
         made->source = arena_copy(&made->arena, path);
         made->runs = json_array_new();
@@ -334,14 +333,14 @@ static struct report *report_begin(const char *path)
     return made;
 }
 
-static enum status_code report_read(const char *path, const char *run_id, bool with_comparisons, struct report **report,
+static enum status_code report_read(const char *path, const char *run_id, bool is_side, struct report **report,
                                     struct status *error)
 {
     struct reading_part part = {.run_id = run_id};
-    struct report *made = report_begin(path);
+    struct report *made = report_begin(path, is_side);
     enum status_code code = made == NULL ? memory_error(error, path) : record_stream_open(path, &made->stream, error);
     if (code == STATUS_OK) {
-        code = records_read(made, &part, with_comparisons, error);
+        code = records_read(made, &part, error);
     }
     if (code != STATUS_OK) {
         report_release(made);
@@ -367,7 +366,7 @@ struct runs_visit {
 static enum status_code parts_visit(struct runs_visit *visit, const char *run_id, struct status *error)
 {
     struct report *whole = NULL;
-    enum status_code code = report_read(visit->path, run_id, false, &whole, error);
+    enum status_code code = report_read(visit->path, run_id, true, &whole, error);
     if (code == STATUS_OK) {
         code = visit->visit(whole, visit->context, error);
         report_release(whole);
@@ -378,13 +377,13 @@ static enum status_code parts_visit(struct runs_visit *visit, const char *run_id
 /* The run whose line is in the part; the stream goes on to the next report. */
 static enum status_code run_visit(struct runs_visit *visit, struct status *error)
 {
-    struct report *made = report_begin(visit->path);
+    struct report *made = report_begin(visit->path, true);
     if (made == NULL) {
         return memory_error(error, visit->path);
     }
     made->stream = visit->stream;
     visit->part.first_run = visit->part.line.run;
-    enum status_code code = records_read(made, &visit->part, false, error);
+    enum status_code code = records_read(made, &visit->part, error);
     if (code == STATUS_OK) {
         const size_t known = visit->seen.count;
         const char *run_id = run_id_of(report_run(made));
@@ -416,17 +415,17 @@ enum status_code report_each_run(const char *path, report_visitor *visit, void *
 
 enum status_code report_open(const char *path, struct report **report, struct status *error)
 {
-    return report_read(path, NULL, true, report, error);
+    return report_read(path, NULL, false, report, error);
 }
 
 enum status_code report_open_side(const char *path, struct report **report, struct status *error)
 {
-    return report_read(path, NULL, false, report, error);
+    return report_read(path, NULL, true, report, error);
 }
 
 enum status_code report_open_run(const char *path, const char *run_id, struct report **report, struct status *error)
 {
-    return report_read(path, run_id, true, report, error);
+    return report_read(path, run_id, false, report, error);
 }
 
 void report_release(struct report *report)
