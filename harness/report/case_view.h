@@ -133,7 +133,7 @@ struct case_view {
     int64_t oom_wanted_bytes, oom_held_bytes, oom_free_bytes;
     const char *oom_stage; /* NULL: it did not happen */
     const char *oom_label;
-    const struct comparison *comparisons; /* grouped by estimator, in the report's order of estimators */
+    struct comparison *comparisons; /* grouped by estimator, in the report's order of estimators */
     int comparison_count;
     const struct estimator_total *totals;
     int total_count;
@@ -224,16 +224,15 @@ const char *report_word(struct report *report, const char *word);
  * memory ran out. */
 bool case_view_read(struct report *report, const struct json *line, const char *id, struct case_view *view);
 
-/* The verdicts of a case line as comparisons, in its order, into arena; their texts are words of the report. False
- * if memory ran out. */
-bool verdicts_read(struct report *report, struct arena *arena, const struct json *line, struct comparison **verdicts,
-                   int *count);
-
 /* Brings the estimators that the records name into the order of estimator_look.h; strangers last, as they appeared. */
 void report_estimators_order(struct report *report);
 
-/* Fills view->comparisons; all names of estimators must be known to the report. False if memory ran out. */
-bool case_view_compare(struct report *report, struct case_view *view, const struct comparison *verdicts, int count);
+/* Fills view->comparisons from the verdicts of its line and from the view, estimator by estimator. False if memory ran
+ * out. */
+bool case_view_compare(struct report *report, const struct json *line, struct case_view *view);
+
+/* Brings them into the order that the report's estimators have by now. */
+void case_view_order(const struct report *report, struct case_view *view);
 
 /* What an estimator predicts of the allocated peak of a case, of a placed one on its main place: its verdict on that,
  * or the bare figures; NULL: it has none. Pages that list allocated peaks show this of every estimator, whatever else

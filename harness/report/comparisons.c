@@ -60,12 +60,12 @@ static bool verdict_read(struct report *report, const struct json *verdict, stru
     return row->estimator != NULL && row->quantity != NULL && (note == NULL || row->note != NULL);
 }
 
-bool verdicts_read(struct report *report, struct arena *arena, const struct json *line, struct comparison **verdicts,
-                   int *count)
+/* In *verdicts, which the caller frees. False if memory ran out. */
+static bool verdicts_read(struct report *report, const struct json *line, struct comparison **verdicts, int *count)
 {
     const struct json *list = json_get(line, "verdicts");
     size_t length = json_kind(list) == JSON_KIND_ARRAY ? json_count(list) : 0;
-    struct comparison *made = arena_alloc(arena, length * sizeof *made);
+    struct comparison *made = calloc(length + 1, sizeof *made);
     bool complete = made != NULL;
     for (size_t at = 0; complete && at < length; at++) {
         complete = verdict_read(report, json_at(list, at), &made[at]);
@@ -123,19 +123,19 @@ static void verdicts_add(struct comparing *comparing, const char *estimator, con
 }
 
 /* The levels in their order, with the verdict if there is one; then whatever else was judged. */
-static void replay_add(const struct case_view *view, struct comparing *comparing)
+static void replay_add(const struct case_view *view, const char *replay, struct comparing *comparing)
 {
     static const int no_level = LEVEL_COUNT;
     for (int level = 0; level < LEVEL_COUNTED_COUNT; level++) {
         int before = comparing->count;
-        verdicts_add(comparing, "replay", &level);
+        verdicts_add(comparing, replay, &level);
         if (comparing->count == before && view->predicted.peak_bytes[level] != BYTES_UNKNOWN) {
             comparing->rows[comparing->count++] =
-                row_bare(view, "replay", level_peak_key((enum level)level), view->predicted.peak_bytes[level],
+                row_bare(view, replay, level_peak_key((enum level)level), view->predicted.peak_bytes[level],
                          view->measured.peak_bytes[level]);
         }
     }
-    verdicts_add(comparing, "replay", &no_level);
+    verdicts_add(comparing, replay, &no_level);
 }
 
 /* A total without a verdict is held against the allocated peak. */
@@ -169,33 +169,68 @@ static void places_sort(const struct case_view *view, struct comparison *rows, i
     }
 }
 
-bool case_view_compare(struct report *report, struct case_view *view, const struct comparison *verdicts, int count)
+/* All rows of a case, into comparing->rows, which have room for them. */
+static void rows_make(const struct report *report, const struct case_view *view, struct comparing *comparing)
 {
-    size_t room = (size_t)count + LEVEL_COUNT + (size_t)view->total_count;
-    struct comparing comparing = {.verdicts = verdicts, .verdict_count = count};
-    comparing.rows = calloc(room, sizeof *comparing.rows);
-    for (int index = 0; comparing.rows != NULL && index < report->estimator_count; index++) {
+    for (int index = 0; index < report->estimator_count; index++) {
         const char *estimator = report->estimators[index];
-        int before = comparing.count;
+        int before = comparing->count;
         if (strcmp(estimator, "replay") == 0) {
-            replay_add(view, &comparing);
+            replay_add(view, estimator, comparing);
         } else {
-            verdicts_add(&comparing, estimator, NULL);
+            verdicts_add(comparing, estimator, NULL);
         }
-        if (comparing.count == before && strcmp(estimator, "replay") != 0) {
-            total_add(view, estimator, comparing.rows, &comparing.count);
+        if (comparing->count == before && strcmp(estimator, "replay") != 0) {
+            total_add(view, estimator, comparing->rows, &comparing->count);
         }
-        places_sort(view, comparing.rows, before, comparing.count);
+        places_sort(view, comparing->rows, before, comparing->count);
     }
-    size_t size = (size_t)comparing.count * sizeof *comparing.rows;
-    struct comparison *kept = comparing.rows != NULL ? arena_alloc(&report->arena, size) : NULL;
-    if (kept != NULL && size > 0) {
-        memcpy(kept, comparing.rows, size);
+}
+
+bool case_view_compare(struct report *report, const struct json *line, struct case_view *view)
+{
+    struct comparison *verdicts = NULL, *kept = NULL;
+    struct comparing comparing = {0};
+    if (verdicts_read(report, line, &verdicts, &comparing.verdict_count)) {
+        comparing.verdicts = verdicts;
+        comparing.rows =
+            calloc((size_t)comparing.verdict_count + LEVEL_COUNT + (size_t)view->total_count, sizeof *comparing.rows);
+    }
+    if (comparing.rows != NULL) {
+        rows_make(report, view, &comparing);
+        const size_t size = (size_t)comparing.count * sizeof *kept;
+        kept = arena_alloc(&report->arena, size);
+        if (kept != NULL) {
+            memcpy(kept, comparing.rows, size);
+        }
     }
     free(comparing.rows);
+    free(verdicts);
     view->comparisons = kept;
     view->comparison_count = kept != NULL ? comparing.count : 0;
     return kept != NULL;
+}
+
+static int estimator_rank(const struct report *report, const struct comparison *row)
+{
+    int rank = 0;
+    while (rank < report->estimator_count && report->estimators[rank] != row->estimator) {
+        rank++;
+    }
+    return rank;
+}
+
+void case_view_order(const struct report *report, struct case_view *view)
+{
+    for (int at = 1; at < view->comparison_count; at++) {
+        const struct comparison row = view->comparisons[at];
+        const int rank = estimator_rank(report, &row);
+        int to = at;
+        for (; to > 0 && estimator_rank(report, &view->comparisons[to - 1]) > rank; to--) {
+            view->comparisons[to] = view->comparisons[to - 1];
+        }
+        view->comparisons[to] = row;
+    }
 }
 
 const struct comparison *comparison_of_peak(const struct case_view *view, const char *estimator)

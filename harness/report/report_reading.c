@@ -19,8 +19,6 @@
 struct reading_case {
     int run; /* of its last attempt */
     struct spread_sum spread;
-    const struct comparison *verdicts; /* in the arena of the reading */
-    int verdict_count;
     struct case_attempt *last_earlier; /* the end of the list of earlier attempts */
 };
 
@@ -62,6 +60,8 @@ static bool earlier_add(struct reading *reading, struct reading_case *one, const
     }
     *attempt = (struct case_attempt){.view = *before};
     attempt->view.earlier = NULL;
+    attempt->view.comparisons = NULL;
+    attempt->view.comparison_count = 0;
     *(shown->earlier == NULL ? &shown->earlier : &one->last_earlier->next) = attempt;
     one->last_earlier = attempt;
     return true;
@@ -95,11 +95,7 @@ static bool attempt_add(struct reading *reading, const struct record_line *line)
         view.earlier = kept->earlier;
         made = made && earlier_add(reading, one, kept, &view);
     }
-    if (made && !report->is_side) {
-        struct comparison *verdicts = NULL;
-        made = verdicts_read(report, &reading->arena, line->value, &verdicts, &one->verdict_count);
-        one->verdicts = verdicts;
-    }
+    made = made && (report->is_side || case_view_compare(report, line->value, &view));
     *kept = view;
     report->case_count += is_new ? 1 : 0;
     return made;
@@ -166,8 +162,8 @@ static bool cases_finish(struct reading *reading)
     for (int index = 0; made && index < report->case_count; index++) {
         const struct reading_case *one = &reading->cases[index];
         struct case_view *view = &report->cases[index];
-        made = spread_make(&one->spread, &report->arena, &view->spread) &&
-               (report->is_side || case_view_compare(report, view, one->verdicts, one->verdict_count));
+        made = spread_make(&one->spread, &report->arena, &view->spread);
+        case_view_order(report, view);
     }
     return made && search_series_settle(report);
 }

@@ -75,7 +75,7 @@ static void figures_of_a_load_are_read(void **state)
     assert_string_equal(view->label, "bert-base-cased load float32");
     assert_int_equal(view->measured.peak_bytes[LEVEL_REQUESTED], 433249280);
     assert_int_equal(view->measured.peak_bytes[LEVEL_ALLOCATED], 433773568);
-    assert_int_equal(view->measured.stages[STAGE_LOAD].end_bytes[LEVEL_DEVICE], 438304768 + 518 * 1048576);
+    assert_int_equal(view->measured.stages[STAGE_LOAD]->end_bytes[LEVEL_DEVICE], 438304768 + 518 * 1048576);
     assert_int_equal(view->measured.category_bytes[CATEGORY_WEIGHTS], 433241088);
     assert_int_equal(view->causes_at_load.remainder_bytes, 524288);
     assert_int_equal(view->oom_wanted_bytes, BYTES_UNKNOWN);
@@ -105,6 +105,33 @@ static void accuracy_is_summed_per_estimator(void **state)
     assert_true(accelerate->worst_error < -0.65 && accelerate->worst_error > -0.66);
     assert_true(accelerate->median_error < -0.32 && accelerate->median_error > -0.33);
     arena_release(&arena);
+    report_release(report);
+}
+
+/* Strangers come last, as they appeared, also of a case that was read before the others were known. */
+static void comparisons_stand_in_the_order_of_the_report(void **state)
+{
+    static const char *const wanted[2][4] = {{"replay", "anatomy", "hf-mem", "zeppelin"},
+                                             {"accelerate", "anatomy", "zeppelin", "airship"}};
+    const struct place *place = *state;
+    records_fixture_write(place->path, RECORDS_EMPTY);
+    records_fixture_run(place->path, 2);
+    records_fixture_estimates(place->path, "a", "ok", "1024",
+                              "{\"zeppelin\": {\"total_bytes\": 1}, \"hf-mem\": {\"total_bytes\": 2}, \"anatomy\": "
+                              "{\"total_bytes\": 3}, \"replay\": {\"allocated_bytes_peak\": 4}}",
+                              "[]");
+    records_fixture_estimates(place->path, "b", "ok", "1024",
+                              "{\"airship\": {\"total_bytes\": 1}, \"anatomy\": {\"total_bytes\": 2}, \"zeppelin\": "
+                              "{\"total_bytes\": 3}, \"accelerate\": {\"total_bytes\": 4}}",
+                              "[]");
+    struct report *report = opened(place->path);
+    assert_int_equal(report->case_count, 2);
+    for (int index = 0; index < report->case_count; index++) {
+        assert_int_equal(report->cases[index].comparison_count, 4);
+        for (int at = 0; at < 4; at++) {
+            assert_string_equal(report->cases[index].comparisons[at].estimator, wanted[index][at]);
+        }
+    }
     report_release(report);
 }
 
@@ -253,6 +280,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(folder_and_file_are_the_same, place_make, place_remove),
         cmocka_unit_test_setup_teardown(figures_of_a_load_are_read, place_make, place_remove),
         cmocka_unit_test_setup_teardown(accuracy_is_summed_per_estimator, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(comparisons_stand_in_the_order_of_the_report, place_make, place_remove),
         cmocka_unit_test_setup_teardown(empty_records_are_a_report, place_make, place_remove),
         cmocka_unit_test_setup_teardown(unknown_stays_unknown, place_make, place_remove),
         cmocka_unit_test_setup_teardown(the_worst_attempt_of_the_last_run_counts, place_make, place_remove),
