@@ -232,6 +232,9 @@ static enum status_code operand_refuse(const struct command *command, const char
         operand_suggest(word, previous, command->options, &meant)
             ? status_set(error, STATUS_INVALID, "%s: '%s' is one operand too many; %s", command->name, word,
                          text_string(&meant))
+        : command->operand_maximum > 1
+            ? status_set(error, STATUS_INVALID, "%s: '%s' is one operand too many, of at most %d; write assay %s %s",
+                         command->name, word, command->operand_maximum, command->name, command->operands)
             : status_set(error, STATUS_INVALID, "%s: '%s' is one operand too many; write assay %s %s", command->name,
                          word, command->name, command->operands);
     text_release(&meant);

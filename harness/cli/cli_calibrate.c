@@ -73,12 +73,13 @@ const struct command command_calibrate = {
                "`assay run` looks for results/reference/DEVICE/constants.json; DEVICE is \"slug\" in the output. It\n"
                "does not judge a case by constants that the case calibrated.\n"
                "\n"
-               "With --law RECORDS may be of any suites and devices, or tables that --points has written,\n"
-               "and a law is fitted to their cases: coefficients with intervals, errors on models that were left out\n"
-               "of the fit, and where the rule of 20 % holds (docs/CALIBRATION.md). `assay estimate --calibration`\n"
-               "reads what --output wrote.\n",
+               "With --law RECORDS may be up to a thousand, of any suites and devices, or tables that --points has\n"
+               "written (of which --filter matches the ids that their words and numbers make), and a law is fitted\n"
+               "to their cases: coefficients with intervals, errors on models that were left out of the fit, and\n"
+               "where the rule of 20 % holds (docs/CALIBRATION.md). `assay estimate --calibration` reads what\n"
+               "--output wrote.\n",
     .options = options,
     .operand_minimum = 1,
-    .operand_maximum = CALIBRATION_FILES_MAXIMUM,
+    .operand_maximum = OPERAND_COUNT_MAXIMUM,
     .run = calibrate_command,
 };

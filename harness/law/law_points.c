@@ -163,6 +163,18 @@ static void case_widen(struct law_case *one, int place, const struct law_point *
     one->count++;
 }
 
+/* The point with its texts cleaned and kept. */
+static enum status_code words_keep(struct law_points *points, struct law_point *point, struct status *error)
+{
+    bool kept = true;
+#define POINT_TEXT_KEEP(member, heading)                                                                               \
+    point->member = law_word_keep(&points->words, &points->arena, point->member);                                      \
+    kept = kept && point->member != NULL;
+    LAW_POINT_TEXTS(POINT_TEXT_KEEP)
+#undef POINT_TEXT_KEEP
+    return kept ? STATUS_OK : no_memory(error);
+}
+
 static enum status_code point_keep(struct law_points *points, const struct law_point *point, struct status *error)
 {
     struct law_point *all =
@@ -171,22 +183,42 @@ static enum status_code point_keep(struct law_points *points, const struct law_p
         return no_memory(error);
     }
     points->all = all;
-    struct law_point *place = &all[points->count];
-    *place = *point;
-    bool kept = true;
-#define POINT_TEXT_KEEP(member, heading)                                                                               \
-    place->member = law_word_keep(&points->words, &points->arena, point->member);                                      \
-    kept = kept && place->member != NULL;
-    LAW_POINT_TEXTS(POINT_TEXT_KEEP)
-#undef POINT_TEXT_KEEP
-    points->count += kept ? 1 : 0;
-    return kept ? STATUS_OK : no_memory(error);
+    all[points->count++] = *point;
+    return STATUS_OK;
+}
+
+static bool is_writable_text(const char *word)
+{
+    size_t length = strlen(word);
+    return length >= 1 && length <= POINT_TEXT_BYTES_MAXIMUM;
+}
+
+/* Whether a table of points can hold it (points_table.c), where a line that begins with # is none. */
+static bool is_writable(const struct law_point *point)
+{
+    bool fits = point->model[0] != '#' && point->batch >= 1 && point->batch <= POINT_BATCH_MAXIMUM && point->seq >= 0 &&
+                point->seq <= POINT_TOKENS_MAXIMUM && point->new_tokens >= 0 &&
+                point->new_tokens <= POINT_TOKENS_MAXIMUM;
+#define TEXT_FITS(member, heading)   fits = fits && is_writable_text(point->member);
+#define NUMBER_FITS(member, heading) fits = fits && point->member >= 0 && point->member <= POINT_NUMBER_MAXIMUM;
+#define BYTES_FIT(member, heading)                                                                                     \
+    fits = fits && point->member >= POINT_BYTES_UNKNOWN && point->member <= POINT_NUMBER_MAXIMUM;
+    LAW_POINT_TEXTS(TEXT_FITS)
+    LAW_POINT_SIZES(NUMBER_FITS)
+    LAW_POINT_MEASURED(BYTES_FIT)
+#undef TEXT_FITS
+#undef NUMBER_FITS
+#undef BYTES_FIT
+    return fits;
 }
 
 /* What no case can have measured: the weights lie in memory at every peak, and allocated bytes are of the footprint. */
 static enum point_reason point_judge(const struct law_point *point)
 {
     const int64_t peaks[] = {point->allocated_bytes, point->pass_bytes, point->decode_bytes};
+    if (!is_writable(point)) {
+        return POINT_BEYOND;
+    }
     for (size_t at = 0; at < sizeof peaks / sizeof peaks[0]; at++) {
         if (peaks[at] != POINT_BYTES_UNKNOWN && peaks[at] < point->weights_bytes) {
             return POINT_BELOW_WEIGHTS;
@@ -197,28 +229,30 @@ static enum point_reason point_judge(const struct law_point *point)
                : POINT_COUNTED;
 }
 
-enum status_code law_points_add(struct law_points *points, const struct law_point *point, struct status *error)
+enum status_code law_points_add(struct law_points *points, const struct law_point *given, struct status *error)
 {
-    enum point_reason reason = point_judge(point);
-    if (reason != POINT_COUNTED) {
-        points->reasons[reason]++;
-        return STATUS_OK;
+    struct law_point point = *given;
+    enum status_code code = words_keep(points, &point, error);
+    enum point_reason reason = code == STATUS_OK ? point_judge(&point) : POINT_COUNTED;
+    if (code != STATUS_OK || reason != POINT_COUNTED) {
+        points->reasons[reason] += code == STATUS_OK;
+        return code;
     }
-    int number = case_number(points, point);
+    int number = case_number(points, &point);
     struct law_case *one = number < 0 ? NULL : case_of(points, number);
-    int place = one == NULL ? -1 : figures_number(points, number, point);
+    int place = one == NULL ? -1 : figures_number(points, number, &point);
     if (place < 0) {
         return no_memory(error);
     }
     if (place < points->count) {
         struct law_point *same = &points->all[place];
-        same->replayed_bytes = same->replayed_bytes > 0 ? same->replayed_bytes : point->replayed_bytes;
+        same->replayed_bytes = same->replayed_bytes > 0 ? same->replayed_bytes : point.replayed_bytes;
         points->reasons[POINT_AGAIN]++;
         return STATUS_OK;
     }
-    case_widen(one, place, point);
+    case_widen(one, place, &point);
     points->reasons[POINT_COUNTED]++;
-    return point_keep(points, point, error);
+    return point_keep(points, &point, error);
 }
 
 /* ---- cases that were measured more than once ---- */

@@ -28,6 +28,7 @@
     X(OTHER_WAYS, "with padding, beams or a quantised cache")                                                          \
     X(OTHER_KIND, "of models that no term is for (convolutions, experts, encoder and decoder)")                        \
     X(NOT_FOUND, "of models that were not found")                                                                      \
+    X(BEYOND, "with a name or a size that a table of points cannot hold")                                              \
     X(BELOW_WEIGHTS, "with a peak below the weights, which cannot be")                                                 \
     X(BELOW_ALLOCATED, "with a footprint below the allocated bytes, which cannot be")                                  \
     X(AGAIN, "the same as another case, figure for figure")
@@ -44,6 +45,14 @@ enum point_spread { POINT_SPREAD_ALLOCATED, POINT_SPREAD_FOOTPRINT, POINT_SPREAD
 
 /* The most by which allocated peaks of one case may differ: what the p99 of a law must not exceed either. */
 #define POINT_SPREAD_MOST 0.05
+
+/* What a point may have, of records as of tables, so that every point that is written can be read. */
+enum {
+    POINT_TEXT_BYTES_MAXIMUM = 4096, /* of a word; 1 at the least */
+    POINT_BATCH_MAXIMUM = 1 << 24,   /* 1 at the least */
+    POINT_TOKENS_MAXIMUM = 1 << 28   /* of a sequence, and of new ones */
+};
+#define POINT_NUMBER_MAXIMUM INT64_C(999999999999999999)
 
 struct law_points {
     struct law_point *all; /* in the order in which they were read */
@@ -74,7 +83,8 @@ enum status_code point_model_find(const struct point_places *places, const char 
                                   struct model *model);
 
 /* Adds the cases of a file of records, or of a folder of them, or of a table of points (which its first line says).
- * filter: a shell pattern of ids or tags; NULL: all; a table has no tags, its id is the model. STATUS_INVALID with
+ * filter: a shell pattern of ids or tags; NULL: all; a table has no tags, and the id of a row is the one that its
+ * words and numbers make (suite/identity.h), whatever a record of it said beside them. STATUS_INVALID with
  * "FILE:LINE: ..." for a table that is wrong; the errors of record_stream_next. *points begins as all zero, and is
  * released by the caller, also after an error. */
 enum status_code law_points_read(const char *path, const char *filter, const struct point_places *places,

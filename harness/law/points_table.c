@@ -8,10 +8,9 @@
 #include "harness/base/size.h"
 #include "harness/law/law_points.h"
 #include "harness/record/line_source.h"
+#include "harness/suite/identity.h"
 
 #define TABLE_MARK "# assay law points 1"
-
-enum { TEXT_BYTES_MAXIMUM = 200 };
 
 /* What stands where a number is not known: of bytes POINT_BYTES_UNKNOWN; of a model that it is looked up. */
 #define UNKNOWN_WORD "-"
@@ -104,9 +103,9 @@ static enum status_code text_read(const struct row *row, int field, const char *
 {
     const char *word = row->fields[field];
     const struct file_place place = {row->path, row->line, (int)(word - row->fields[0]) + 1};
-    if (word[0] == '\0' || strlen(word) > TEXT_BYTES_MAXIMUM) {
+    if (word[0] == '\0' || strlen(word) > POINT_TEXT_BYTES_MAXIMUM) {
         return status_set_at(error, STATUS_INVALID, place, "'%s' must have 1 to %d bytes", headings[field],
-                             TEXT_BYTES_MAXIMUM);
+                             POINT_TEXT_BYTES_MAXIMUM);
     }
     *text = word;
     return STATUS_OK;
@@ -163,13 +162,60 @@ static enum status_code point_check(const struct row *row, const struct law_poin
         cause = "'precision' must be float32, float16 or bfloat16";
     } else if (strcmp(point->mode, "infer") != 0 && strcmp(point->mode, "generate") != 0) {
         cause = "'mode' must be infer or generate";
-    } else if (point->batch < 1 || point->seq < 0 || point->new_tokens < 0 || point->batch > 1 << 24 ||
-               point->seq > 1 << 28 || point->new_tokens > 1 << 28) {
+    } else if (point->batch < 1 || point->seq < 0 || point->new_tokens < 0 || point->batch > POINT_BATCH_MAXIMUM ||
+               point->seq > POINT_TOKENS_MAXIMUM || point->new_tokens > POINT_TOKENS_MAXIMUM) {
         cause = "'batch' must be 1 to 2^24, and 'seq' and 'new_tokens' at most 2^28";
     } else if (point->weights_bytes <= 0 || point->allocated_bytes <= 0) {
         cause = "'weights' and 'allocated' must be known, and more than 0";
     }
     return cause == NULL ? STATUS_OK : status_set_at(error, STATUS_INVALID, place, "%s", cause);
+}
+
+/* The workload that the words of a row make, for its id. */
+static struct workload row_workload(const struct law_point *point, bool is_image, const char *attention)
+{
+    bool generates = strcmp(point->mode, "generate") == 0, has_head = strcmp(point->logits, "none") != 0;
+    struct workload workload = workload_default(generates ? MODE_GENERATE : MODE_INFER);
+    workload_set(&workload, "precision", point->precision, NULL);
+    workload_set(&workload, "attention", attention, NULL);
+    workload.head = has_head ? HEAD_LM : HEAD_BARE;
+    workload.batch = point->batch;
+    workload.seq = is_image ? 0 : point->seq;
+    if (has_head && !generates) {
+        workload_set(&workload, "logits", point->logits, NULL);
+    }
+    if (generates) {
+        workload.new_tokens = point->new_tokens;
+        workload_set(&workload, "cache", point->cache, NULL);
+    }
+    return workload;
+}
+
+static bool id_matches(const struct law_point *point, bool is_image, const char *attention, const char *filter)
+{
+    const struct case_traits traits = {.is_image = is_image, .has_attention = true, .writes_text = !is_image};
+    struct identity identity = {.model = point->model, .workload = row_workload(point, is_image, attention)};
+    struct text id = {0};
+    identity.fields = workload_fields_said(&identity.workload, traits);
+    identity_id(&identity, &id);
+    bool matches = !id.failed && fnmatch(filter, text_string(&id), 0) == 0;
+    text_release(&id);
+    return matches;
+}
+
+/* A class that attends eagerly whatever was asked has a row that says eager and an id that need not; an image whose
+ * model is yet to be looked up has a row that does not say so. */
+static bool row_matches(const struct law_point *point, const char *filter)
+{
+    bool is_image = point->image_values > 0, is_open = point->image_values < 0;
+    bool is_eager = strcmp(point->attention, "eager") == 0;
+    bool matches = filter == NULL;
+    for (int image = 0; image < 2 && !matches; image++) {
+        bool is_asked = is_open || is_image == (image == 1);
+        matches = is_asked && (id_matches(point, image == 1, point->attention, filter) ||
+                               (is_eager && id_matches(point, image == 1, "sdpa", filter)));
+    }
+    return matches;
 }
 
 static enum status_code row_add(const struct row *row, const char *filter, const struct point_places *places,
@@ -179,7 +225,7 @@ static enum status_code row_add(const struct row *row, const char *filter, const
     enum point_reason reason = POINT_COUNTED;
     enum status_code code = row_read(row, &point, error);
     code = code == STATUS_OK ? point_check(row, &point, error) : code;
-    if (code != STATUS_OK || (filter != NULL && fnmatch(filter, point.model, 0) != 0)) {
+    if (code != STATUS_OK || !row_matches(&point, filter)) {
         return code;
     }
     if (!numbers_are_given(&point) &&

@@ -413,7 +413,9 @@ enum status_code calibration_make(const char *const *paths, int count, const cha
 {
     struct calibration calibration = {.paths = paths, .filter = filter, .error = error};
     if (count < 1 || count > CALIBRATION_FILES_MAXIMUM) {
-        return status_set(error, STATUS_INVALID, "%d results; name 1 to %d", count, CALIBRATION_FILES_MAXIMUM);
+        return status_set(error, STATUS_INVALID,
+                          "calibrate: %d RECORDS; constants are made of 1 to %d (a law of any number: --law)", count,
+                          CALIBRATION_FILES_MAXIMUM);
     }
     enum status_code code = STATUS_OK;
     for (int i = 0; i < count && code == STATUS_OK; i++) {
