@@ -19,10 +19,11 @@ void noise_clean(const double *values, int count, double deviation, double *clea
 double values_middle(double *values, int count);
 
 /* How sure the test of Mann and Kendall is that the values rise (positive) or fall: a standard normal variable if
- * they do neither; 0 for fewer than 3. */
+ * they do neither; 0 for fewer than 3. NAN: no memory. */
 double trend_certainty(const double *values, int count, struct arena *arena);
 
-/* The median of the slopes of all pairs (Theil, Sen), per place. NAN: no memory, or fewer than 2 values. */
+/* The median of the slopes of all pairs (Theil, Sen), per place; of more than 1,000 values of those at five
+ * distances, from a quarter to three quarters of all. NAN: no memory, or fewer than 2 values. */
 double trend_slope(const double *values, int count, struct arena *arena);
 
 #endif

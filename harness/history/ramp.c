@@ -5,6 +5,10 @@
 
 #include "harness/history/steps.h"
 
+/* Places that a ramp may begin and end at: every night of a year, of longer series every second, third and so on, and
+ * then the nights around the best. */
+enum { RAMP_PLACES = 400 };
+
 struct ramp_sums {
     double *values, *places, *squares; /* [count + 1]: of x, of place times x, of x times x, of what is before */
 };
@@ -78,6 +82,36 @@ static void trial_take(const struct ramp_sums *sums, int first, int end, int fro
     }
 }
 
+/* Every stride-th place as either end, and the last night as the other one. */
+static void ramps_try(const struct ramp_sums *sums, int first, int end, int stride, double square, struct ramp *best,
+                      double *worth)
+{
+    const int least = stride > DRIFT_NIGHTS_LEAST ? stride : DRIFT_NIGHTS_LEAST;
+    for (int from = first; from + DRIFT_NIGHTS_LEAST < end; from += stride) {
+        for (int to = from + least; to < end; to += stride) {
+            trial_take(sums, first, end, from, to, square, best, worth);
+        }
+        trial_take(sums, first, end, from, end - 1, square, best, worth);
+    }
+}
+
+/* Around the best one, ever closer. */
+static void ramp_refine(const struct ramp_sums *sums, int first, int end, int stride, double square, struct ramp *best,
+                        double *worth)
+{
+    for (; stride > 0; stride /= 2) {
+        const struct ramp middle = *best;
+        for (int left = -2; left <= 2; left++) {
+            for (int right = -2; right <= 2; right++) {
+                const int from = middle.from + left * stride, to = middle.to + right * stride;
+                if (from >= first && to < end && to - from >= DRIFT_NIGHTS_LEAST) {
+                    trial_take(sums, first, end, from, to, square, best, worth);
+                }
+            }
+        }
+    }
+}
+
 struct ramp ramp_fit(const struct ramp_sums *sums, int first, int end, double deviation)
 {
     const double square = deviation * deviation, bound = gain_bound(end - first);
@@ -88,10 +122,10 @@ struct ramp ramp_fit(const struct ramp_sums *sums, int first, int end, double de
     }
     /* a jump explains three quarters of a line, so where no jump comes near the bound no ramp passes it */
     if (best.gain > 0.6 * bound) {
-        for (int from = first; from + DRIFT_NIGHTS_LEAST < end; from++) {
-            for (int to = from + DRIFT_NIGHTS_LEAST; to < end; to++) {
-                trial_take(sums, first, end, from, to, square, &best, &worth);
-            }
+        const int stride = 1 + (end - first - 1) / RAMP_PLACES;
+        ramps_try(sums, first, end, stride, square, &best, &worth);
+        if (stride > 1) {
+            ramp_refine(sums, first, end, stride, square, &best, &worth);
         }
     }
     best.is_found = best.gain > bound;

@@ -2,6 +2,7 @@
 #include "harness/history/steps.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/array.h"
@@ -89,12 +90,12 @@ static bool drift_take(const struct reading_series *series, const struct ramp *r
     struct arena arena = {0};
     const double *values = series->values + ramp->from;
     const int count = ramp->to - ramp->from + 1;
-    const double slope = trend_slope(values, count, &arena);
+    const double slope = trend_slope(values, count, &arena), certainty = trend_certainty(values, count, &arena);
     double *levels = arena_alloc(&arena, (size_t)count * sizeof *levels);
     bool taken = false;
-    if (levels == NULL || isnan(slope)) {
+    if (levels == NULL || isnan(slope) || isnan(certainty)) {
         series->writer->failed = true;
-    } else if (fabs(trend_certainty(values, count, &arena)) > certainty_least && slope * ramp->rise > 0.0) {
+    } else if (fabs(certainty) > certainty_least && slope * ramp->rise > 0.0) {
         for (int at = 0; at < count; at++) {
             levels[at] = values[at] - slope * at;
         }
@@ -158,15 +159,15 @@ static void segment_explain(const struct reading_series *series, int first, int 
     }
 }
 
+static int step_order(const void *left, const void *right)
+{
+    return ((const struct step *)left)->from - ((const struct step *)right)->from;
+}
+
 static void steps_order(struct step_list *list)
 {
-    for (int at = 1; at < list->count; at++) {
-        const struct step step = list->steps[at];
-        int place = at;
-        for (; place > 0 && list->steps[place - 1].from > step.from; place--) {
-            list->steps[place] = list->steps[place - 1];
-        }
-        list->steps[place] = step;
+    if (list->count > 1) {
+        qsort(list->steps, (size_t)list->count, sizeof *list->steps, step_order);
     }
 }
 

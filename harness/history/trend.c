@@ -23,6 +23,7 @@ struct step_search {
     struct arena scratch;
     int64_t *bytes; /* [night_count] of the series */
     int *nights;    /* of which night each is */
+    int *jumps;     /* [night_count + 2] by night, from 1: the counted jump to it, as its place in the steps and one */
     size_t room;
     bool failed;
 };
@@ -58,19 +59,36 @@ static void step_keep(struct step_search *search, const struct trend_series *ser
         step->before_bytes > 0 ? (double)(step->after_bytes - step->before_bytes) / (double)step->before_bytes : 0.0;
 }
 
-/* A reading's jump takes the night of a counted level's that is beside it. */
-static void jumps_align(struct trend_group *group, int first)
+/* The counted jump to this night or to one beside it; NULL: none. */
+static const struct trend_step *jump_beside(const struct step_search *search, int night)
 {
-    for (int at = first; at < group->step_count; at++) {
-        struct trend_step *step = &group->steps[at];
-        for (int other = first; other < at && level_is_reading(step->level); other++) {
-            const struct trend_step *counted = &group->steps[other];
-            if (step->step.kind == STEP_JUMP && counted->step.kind == STEP_JUMP && !level_is_reading(counted->level) &&
-                abs(counted->step.to - step->step.to) <= 1) {
-                step->step.from = counted->step.from;
-                step->step.to = counted->step.to;
-            }
+    const int places[] = {search->jumps[night + 1], search->jumps[night], search->jumps[night + 2]};
+    for (int at = 0; at < 3; at++) {
+        if (places[at] > 0) {
+            return &search->group->steps[places[at] - 1];
         }
+    }
+    return NULL;
+}
+
+/* A reading's jump takes the night of a counted level's that is beside it. */
+static void jumps_align(struct step_search *search, int first)
+{
+    struct trend_group *group = search->group;
+    for (int at = first; at < group->step_count; at++) {
+        struct trend_step *one = &group->steps[at];
+        const bool is_reading = level_is_reading(one->level);
+        const struct trend_step *counted =
+            is_reading && one->step.kind == STEP_JUMP ? jump_beside(search, one->step.to) : NULL;
+        if (counted != NULL) {
+            one->step.from = counted->step.from;
+            one->step.to = counted->step.to;
+        } else if (!is_reading && one->step.kind == STEP_JUMP) {
+            search->jumps[one->step.to + 1] = at + 1;
+        }
+    }
+    for (int at = first; at < group->step_count; at++) {
+        search->jumps[group->steps[at].step.to + 1] = 0;
     }
 }
 
@@ -91,7 +109,9 @@ static void series_search(struct step_search *search, struct trend_series *serie
         search->group->unsteady_count += list.is_unsteady ? 1 : 0;
         arena_release(&search->scratch);
     }
-    jumps_align(search->group, first);
+    if (!search->failed) {
+        jumps_align(search, first);
+    }
     series->has_step = search->group->step_count > first;
 }
 
@@ -154,13 +174,15 @@ static bool group_search(struct trend *trend, struct trend_group *group)
     const size_t nights = (size_t)group->night_count + 1;
     search.bytes = calloc(nights, sizeof *search.bytes);
     search.nights = calloc(nights, sizeof *search.nights);
-    search.failed = search.bytes == NULL || search.nights == NULL;
+    search.jumps = calloc(nights + 1, sizeof *search.jumps);
+    search.failed = search.bytes == NULL || search.nights == NULL || search.jumps == NULL;
     for (int at = 0; at < group->series_count && !search.failed; at++) {
         series_search(&search, &group->series[at]);
     }
     arena_release(&search.scratch);
     free(search.bytes);
     free(search.nights);
+    free(search.jumps);
     return !search.failed && events_make(trend, group);
 }
 

@@ -28,43 +28,65 @@ static double night_seconds(const struct history_run *night, int place)
     return (double)timegm(&time);
 }
 
-static bool step_is_of(const struct trend_step *one, const struct panel *panel)
+/* The jumps and drifts of a panel, in the order of the nights; how far its points have come. */
+struct panel_steps {
+    const struct step **steps;
+    int count, passed; /* passed: of these that end at the night of the point, or before it */
+};
+
+static int step_order(const void *left, const void *right)
 {
-    return one->series == panel->series && one->level == panel->level && one->step.kind != STEP_EXCURSION;
+    const struct step *a = *(const struct step *const *)left, *b = *(const struct step *const *)right;
+    return a->to != b->to ? a->to - b->to : a->from - b->from;
 }
 
-/* The level that the steps of the panel say for a night: on the line of a drift, after the last step before it, before
- * the first one after it; negative: there is no step. */
-static double fitted_bytes(const struct trend_group *group, const struct panel *panel, int night)
+static bool panel_steps_make(const struct trend_group *group, const struct panel *panel, struct arena *arena,
+                             struct panel_steps *found)
 {
-    const struct step *before = NULL, *after = NULL;
-    for (int at = 0; at < group->step_count; at++) {
-        const struct step *step = &group->steps[at].step;
-        if (!step_is_of(&group->steps[at], panel)) {
-            continue;
+    *found = (struct panel_steps){.steps = arena_alloc(arena, (size_t)group->step_count * sizeof *found->steps)};
+    for (int at = 0; found->steps != NULL && at < group->step_count; at++) {
+        const struct trend_step *one = &group->steps[at];
+        if (one->series == panel->series && one->level == panel->level && one->step.kind != STEP_EXCURSION) {
+            found->steps[found->count++] = &one->step;
         }
-        if (step->kind == STEP_DRIFT && night >= step->from && night <= step->to) {
-            const double part = (double)(night - step->from) / (step->to - step->from);
-            return (double)step->before_bytes + part * (double)(step->after_bytes - step->before_bytes);
-        }
-        before = step->to <= night && (before == NULL || step->to > before->to) ? step : before;
-        after = step->from >= night && (after == NULL || step->from < after->from) ? step : after;
+    }
+    if (found->count > 1) {
+        qsort(found->steps, (size_t)found->count, sizeof *found->steps, step_order);
+    }
+    return found->steps != NULL;
+}
+
+/* The last step that has ended; NULL: none has yet. The next one; NULL: there is none. */
+static const struct step *step_before(const struct panel_steps *steps)
+{
+    return steps->passed > 0 ? steps->steps[steps->passed - 1] : NULL;
+}
+
+static const struct step *step_after(const struct panel_steps *steps)
+{
+    return steps->passed < steps->count ? steps->steps[steps->passed] : NULL;
+}
+
+/* The level that the steps say for a night: on the line of a drift, after the last step before it, before the first one
+ * after it; negative: there is no step. */
+static double fitted_bytes(const struct panel_steps *steps, int night)
+{
+    const struct step *before = step_before(steps), *after = step_after(steps);
+    if (after != NULL && after->kind == STEP_DRIFT && night >= after->from) {
+        const double part = (double)(night - after->from) / (after->to - after->from);
+        return (double)after->before_bytes + part * (double)(after->after_bytes - after->before_bytes);
     }
     return before != NULL ? (double)before->after_bytes : after != NULL ? (double)after->before_bytes : -1.0;
 }
 
 /* Where between two nights a step came; negative: at this night none did. */
-static double step_seconds(const struct trend_group *group, const struct panel *panel, int night)
+static double step_seconds(const struct trend_group *group, const struct panel_steps *steps, int night)
 {
-    for (int at = 0; at < group->step_count; at++) {
-        const struct trend_step *one = &group->steps[at];
-        if (one->series == panel->series && one->level == panel->level && one->step.kind == STEP_JUMP &&
-            one->step.to == night) {
-            return 0.5 * (night_seconds(&group->nights[one->step.from], one->step.from) +
-                          night_seconds(&group->nights[night], night));
-        }
-    }
-    return -1.0;
+    const struct step *one = step_before(steps);
+    return one != NULL && one->kind == STEP_JUMP && one->to == night
+               ? 0.5 *
+                     (night_seconds(&group->nights[one->from], one->from) + night_seconds(&group->nights[night], night))
+               : -1.0;
 }
 
 static void number_column(struct text *data, double number)
@@ -79,17 +101,24 @@ static void number_column(struct text *data, double number)
 static void panel_write(struct plot_page *page, const struct trend_group *group, const struct panel *panel)
 {
     const struct trend_series *series = panel->series;
+    struct arena arena = {0};
+    struct panel_steps steps;
+    page->data.failed = !panel_steps_make(group, panel, &arena, &steps) || page->data.failed;
     text_append(&page->data, page->mark_count > 0 ? "\n\n" : "");
-    for (int at = 0; at < series->count; at++) {
+    for (int at = 0; at < series->count && !page->data.failed; at++) {
         const int night = series->points[at].night;
+        while (steps.passed < steps.count && steps.steps[steps.passed]->to <= night) {
+            steps.passed++;
+        }
         label_column(&page->data, series->label);
         text_format(&page->data, "\t%s", level_peak_name(panel->level));
         number_column(&page->data, night_seconds(&group->nights[night], night));
         bytes_column(&page->data, series->points[at].bytes[panel->level]);
-        number_column(&page->data, fitted_bytes(group, panel, night));
-        number_column(&page->data, step_seconds(group, panel, night));
+        number_column(&page->data, fitted_bytes(&steps, night));
+        number_column(&page->data, step_seconds(group, &steps, night));
         text_append(&page->data, "\n");
     }
+    arena_release(&arena);
     page->mark_count++;
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/history/noise.h"
 #include "harness/history/steps.h"
 
 enum { NIGHTS_MOST = 400, MIB = 1 << 20, SERIES = 1000 };
@@ -347,6 +348,67 @@ static void short_and_steady_series_have_none(void **state)
     arena_release(&exact.arena);
 }
 
+/* Ranks and slopes against all pairs, one after the other; with ties. */
+static void certainty_and_slope_are_those_of_all_pairs(void **state)
+{
+    double values[120], slopes[120 * 120 / 2];
+    (void)state;
+    for (int count = 3; count <= 120; count += 13) {
+        struct arena arena = {0};
+        double signs = 0.0;
+        int pairs = 0;
+        for (int at = 0; at < count; at++) {
+            values[at] = floor(4.0 * normal() + 0.1 * at);
+        }
+        for (int left = 0; left < count; left++) {
+            for (int right = left + 1; right < count; right++) {
+                signs += (values[right] > values[left]) - (values[right] < values[left]);
+                slopes[pairs++] = (values[right] - values[left]) / (right - left);
+            }
+        }
+        const double certainty = trend_certainty(values, count, &arena);
+        assert_true(certainty * signs > 0.0 || fabs(signs) <= 1.0);
+        assert_true(count < 60 || signs > 0.0);
+        assert_float_equal(trend_slope(values, count, &arena), values_middle(slopes, pairs), 1e-12);
+        arena_release(&arena);
+    }
+    /* by hand: of 1 3 2 2 three pairs rise, two fall and one is even: (1 - 1) / ...; of 1 3 2 4 five rise and one falls:
+     * (4 - 1) / sqrt(4 * 3 * 13 / 18) */
+    struct arena arena = {0};
+    assert_float_equal(trend_certainty((const double[]){1.0, 3.0, 2.0, 2.0}, 4, &arena), 0.0, 1e-12);
+    assert_float_equal(trend_certainty((const double[]){1.0, 3.0, 2.0, 4.0}, 4, &arena), 1.0190493307301365, 1e-12);
+    arena_release(&arena);
+}
+
+/* Longer than anybody has nights: pairs of all of them would be 40 GB. */
+static void a_series_of_100000_nights_is_read_as_well(void **state)
+{
+    enum { NIGHTS = 100000, DRIFT_FROM = 30000, DRIFT_TO = 70000, JUMP_TO = 85001 };
+    int64_t *drift = calloc(NIGHTS, sizeof *drift), *jump = calloc(NIGHTS, sizeof *jump);
+    (void)state;
+    assert_non_null(drift);
+    assert_non_null(jump);
+    for (int night = 0; night < NIGHTS; night++) {
+        const int risen = night < DRIFT_FROM ? 0 : night < DRIFT_TO ? night - DRIFT_FROM : DRIFT_TO - DRIFT_FROM;
+        drift[night] = 500000000 + (int64_t)(1000.0 * risen + MIB * normal());
+        jump[night] = 500000000 + (int64_t)(MIB * normal()) + (night >= JUMP_TO ? 20 * MIB : 0);
+    }
+    struct found found = steps_of(drift, NIGHTS, STEP_RULE_READING);
+    assert_int_equal(found.list.count, 1);
+    assert_int_equal(found.list.steps[0].kind, STEP_DRIFT);
+    assert_in_range(found.list.steps[0].from, DRIFT_FROM - 500, DRIFT_FROM + 500);
+    assert_in_range(found.list.steps[0].to, DRIFT_TO - 500, DRIFT_TO + 500);
+    assert_float_equal(found.list.steps[0].bytes_per_night, 1000.0, 10.0);
+    arena_release(&found.arena);
+    found = steps_of(jump, NIGHTS, STEP_RULE_READING);
+    assert_int_equal(found.list.count, 1);
+    assert_int_equal(found.list.steps[0].kind, STEP_JUMP);
+    assert_int_equal(found.list.steps[0].to, JUMP_TO);
+    arena_release(&found.arena);
+    free(drift);
+    free(jump);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -362,6 +424,8 @@ int main(void)
         cmocka_unit_test(what_is_back_within_two_nights_is_an_excursion),
         cmocka_unit_test(an_exact_series_that_rises_each_night_drifts),
         cmocka_unit_test(short_and_steady_series_have_none),
+        cmocka_unit_test(certainty_and_slope_are_those_of_all_pairs),
+        cmocka_unit_test(a_series_of_100000_nights_is_read_as_well),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
