@@ -90,6 +90,10 @@ static enum status_code baselines_join(struct gate_baselines *baselines, struct 
         runs[i] = &baselines->runs[i];
         if (i < LABELS_TOLD) {
             text_format(&baselines->words, "%s%s", i > 0 ? ", " : "", label_of(baselines, i));
+            /* a night is known by its date */
+            if (baselines->labels[i] != NULL) {
+                text_format(&baselines->words, " of %.10s", runs[i]->started);
+            }
         }
     }
     if (baselines->count > LABELS_TOLD) {
@@ -97,6 +101,32 @@ static enum status_code baselines_join(struct gate_baselines *baselines, struct 
     }
     text_append(&baselines->words, ")");
     return gate_baseline_make(runs, baselines->count, &baselines->merged, error);
+}
+
+/* What is of baselines alone decides nothing without one: whoever wrote it forgot the other half. */
+static enum status_code baseline_needed(const struct arguments *arguments, struct status *error)
+{
+    static const char *const halves[] = {"history", "allow", "since"};
+    for (size_t i = 0; i < sizeof halves / sizeof halves[0]; i++) {
+        if (arguments_value(arguments, halves[i]) != NULL) {
+            return status_set(error, STATUS_INVALID,
+                              "gate: --%s is of a baseline, and there is none; write --baseline latest as well, or "
+                              "leave it out: the run is then judged by its own verdicts",
+                              halves[i]);
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Held against itself every run passes. */
+static void self_say(struct gate_baselines *baselines)
+{
+    for (int i = 0; i < baselines->count; i++) {
+        if (run_figures_share(&baselines->runs[i], baselines->run)) {
+            baselines->aside = baselines->count == 1 ? "the baseline is this run itself, so nothing can differ"
+                                                     : "this run is one of those that the baseline is made of";
+        }
+    }
 }
 
 enum status_code gate_baselines_read(const struct arguments *arguments, const struct run_figures *run,
@@ -110,9 +140,15 @@ enum status_code gate_baselines_read(const struct arguments *arguments, const st
     for (int next = 0; code == STATUS_OK && (word = arguments_value_next(arguments, "baseline", &next)) != NULL;) {
         code = word_read(arguments, word, baselines, error);
     }
+    if (code == STATUS_OK) {
+        self_say(baselines);
+    }
+    if (code == STATUS_OK && arguments_value(arguments, "baseline") == NULL) {
+        code = baseline_needed(arguments, error);
+    }
     if (code == STATUS_OK && baselines->since != NULL && !baselines->is_since_used) {
         code = status_set(error, STATUS_INVALID,
-                          "gate: --since says which nights --baseline latest or median:N may take; there is none here");
+                          "gate: --since is of --baseline latest and median:N; remove it, or write one of them");
     }
     if (code == STATUS_OK && baselines->count > 0) {
         code = baselines_join(baselines, error);

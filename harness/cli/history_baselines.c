@@ -1,12 +1,19 @@
 /* History baselines: from a word of --baseline to runs of a history. Joins and judges nothing. */
 #include "harness/cli/history_baselines.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/base/size.h"
 #include "harness/cli/history_options.h"
 #include "harness/gate/gate_chain.h"
 #include "harness/history/ancestor.h"
+
+enum { STARTED_BYTES = 24 }; /* "2026-11-20T02:00:00Z" */
+
+static const char no_memory_words[] = "there is no baseline, and no memory to say why";
 
 /* A name as a pattern that matches it alone; NULL for NULL. */
 static const char *pattern_of(struct arena *arena, const char *name)
@@ -29,6 +36,12 @@ static struct history_filter filter_of(struct gate_baselines *baselines)
                                    .device = pattern_of(&baselines->arena, run->environment[ENVIRONMENT_DEVICE]),
                                    .until = run->started[0] != '\0' ? run->started : NULL,
                                    .except = run->run_id[0] != '\0' ? run->run_id : NULL};
+}
+
+/* "results/history.db: run 1f2e3d4c", as `assay history show` names it. */
+static const char *run_label(struct gate_baselines *baselines, const struct history *history, const char *run_id)
+{
+    return arena_format(&baselines->arena, "%s: run %.8s", history_path(history), run_id);
 }
 
 /* label: what the run is; NULL: its own source says it. */
@@ -64,14 +77,20 @@ static void lacking_say(struct gate_baselines *baselines, const struct history *
         : count == 0  ? arena_format(&baselines->arena, "the history %s has no run %s", history_path(history), which)
                       : arena_format(&baselines->arena, "of %d run%s %s, none in the history %s passed", count,
                                     count == 1 ? "" : "s", which, history_path(history));
-    baselines->lacking = baselines->lacking != NULL ? baselines->lacking : "there is no baseline";
+    baselines->lacking = baselines->lacking != NULL ? baselines->lacking : no_memory_words;
 }
 
-/* Nights that did not pass stay out until they are mended, or somebody says that they are right. */
-static void failed_say(struct gate_baselines *baselines, const struct gate_chain *chain)
+/* Nights that did not pass stay out until they are mended, or somebody says that they are right; those of another
+ * driver or suite until somebody begins anew with the first of theirs. */
+static void failed_say(struct gate_baselines *baselines, const struct gate_chain *chain, const char *alike_since)
 {
+    const struct gate_options *limits = baselines->limits;
     const int count = chain->failed_count;
-    if (count > 0) {
+    if ((gate_refusals_of(&chain->kept[chain->kept_count - 1], baselines->run) & ~limits->allowed) != 0) {
+        baselines->aside =
+            arena_format(&baselines->arena, "to hold runs like this one against each other, begin anew with --since %s",
+                         alike_since[0] != '\0' ? alike_since : baselines->run->started);
+    } else if (count > 0) {
         baselines->aside = arena_format(
             &baselines->arena,
             "%d run%s after that of the baseline did not pass, and %s no baseline; if %s right, --since %s begins anew",
@@ -82,13 +101,19 @@ static void failed_say(struct gate_baselines *baselines, const struct gate_chain
 
 /* The runs of a list, from the oldest to the newest, through the gate. */
 static enum status_code chain_fill(struct gate_baselines *baselines, struct history *history,
-                                   const struct history_runs *runs, struct gate_chain *chain, struct status *error)
+                                   const struct history_runs *runs, struct gate_chain *chain,
+                                   char alike_since[STARTED_BYTES], struct status *error)
 {
+    const struct gate_options *limits = baselines->limits;
     enum status_code code = STATUS_OK;
+    alike_since[0] = '\0';
     for (int at = runs->count - 1; at >= 0 && code == STATUS_OK; at--) {
         struct run_figures night = {0};
         code = history_figures(history, &runs->runs[at], &night, error);
         if (code == STATUS_OK && !run_figures_share(&night, baselines->run)) {
+            if (alike_since[0] == '\0' && (gate_refusals_of(&night, baselines->run) & ~limits->allowed) == 0) {
+                snprintf(alike_since, STARTED_BYTES, "%.20s", night.started);
+            }
             code = gate_chain_add(chain, &night, error);
         }
         run_figures_release(&night);
@@ -103,23 +128,24 @@ static enum status_code newest_add(struct gate_baselines *baselines, struct hist
     struct gate_chain chain = {
         .policy = baselines->limits->policy, .allowed = baselines->limits->allowed, .most = most};
     struct history_runs runs;
+    char alike_since[STARTED_BYTES];
     filter.since = baselines->since;
     filter.without_counts = true;
-    baselines->is_since_used = true;
     enum status_code code = history_runs_list(history, &filter, &baselines->arena, &runs, error);
-    code = code == STATUS_OK ? chain_fill(baselines, history, &runs, &chain, error) : code;
+    code = code == STATUS_OK ? chain_fill(baselines, history, &runs, &chain, alike_since, error) : code;
+    if (code == STATUS_OK && chain.kept_count == 0) {
+        lacking_say(baselines, history, &chain);
+    } else if (code == STATUS_OK) {
+        failed_say(baselines, &chain, alike_since);
+    }
     /* the newest first, as people count nights */
     for (int at = chain.kept_count - 1; at >= 0 && code == STATUS_OK; at--) {
         code = gate_baseline_room(baselines->count, error);
         if (code == STATUS_OK) {
+            baselines->labels[baselines->count] = run_label(baselines, history, chain.kept[at].run_id);
             baselines->runs[baselines->count++] = chain.kept[at];
             chain.kept[at] = (struct run_figures){0};
         }
-    }
-    if (code == STATUS_OK && chain.kept_count == 0) {
-        lacking_say(baselines, history, &chain);
-    } else if (code == STATUS_OK) {
-        failed_say(baselines, &chain);
     }
     gate_chain_release(&chain);
     return code;
@@ -135,9 +161,14 @@ static enum status_code history_with(const struct arguments *arguments, const ch
                                      struct gate_baselines *baselines, history_use *use, struct status *error)
 {
     const char *named = arguments_value(arguments, "history");
+    const char *path = named != NULL ? named : history_database(arguments);
     struct history *history = NULL;
-    enum status_code code =
-        history_open(named != NULL ? named : history_database(arguments), HISTORY_READ, &history, error);
+    if (access(path, F_OK) != 0 && errno == ENOENT) { /* before the first night */
+        const char *words = arena_format(&baselines->arena, "there is no history yet at %s", path);
+        baselines->lacking = words != NULL ? words : no_memory_words;
+        return STATUS_OK;
+    }
+    enum status_code code = history_open(path, HISTORY_READ, &history, error);
     if (code == STATUS_OK) {
         code = use(baselines, history, word, error);
     }
@@ -169,7 +200,8 @@ static enum status_code run_use(struct gate_baselines *baselines, struct history
 {
     struct history_run run;
     enum status_code code = history_run_find(history, word, &baselines->arena, &run, error);
-    return code == STATUS_OK ? figures_add(baselines, history, &run, NULL, error) : code;
+    return code == STATUS_OK ? figures_add(baselines, history, &run, run_label(baselines, history, run.run_id), error)
+                             : code;
 }
 
 static enum status_code ancestor_use(struct gate_baselines *baselines, struct history *history, const char *word,
@@ -183,7 +215,7 @@ static enum status_code ancestor_use(struct gate_baselines *baselines, struct hi
     if (code == STATUS_OK && !ancestor.found) {
         baselines->lacking = ancestor.why_not;
     } else if (code == STATUS_OK) {
-        const char *label = arena_format(&baselines->arena, "%s: run %s, %d commit%s before", history_path(history),
+        const char *label = arena_format(&baselines->arena, "%s: run %.8s, %d commit%s before", history_path(history),
                                          ancestor.run.run_id, ancestor.distance, ancestor.distance == 1 ? "" : "s");
         code = figures_add(baselines, history, &ancestor.run, label, error);
     }
@@ -193,12 +225,14 @@ static enum status_code ancestor_use(struct gate_baselines *baselines, struct hi
 enum status_code history_latest_read(const struct arguments *arguments, const char *word,
                                      struct gate_baselines *baselines, struct status *error)
 {
+    baselines->is_since_used = true;
     return history_with(arguments, word, baselines, latest_use, error);
 }
 
 enum status_code history_newest_read(const struct arguments *arguments, const char *word,
                                      struct gate_baselines *baselines, struct status *error)
 {
+    baselines->is_since_used = true;
     return history_with(arguments, word, baselines, newest_use, error);
 }
 

@@ -16,20 +16,34 @@ static enum status_code no_memory(const struct gate *gate, struct status *error)
 
 /* ---- what is held against what ---- */
 
-static void refusals_find(struct gate *gate, unsigned allowed)
+static bool property_differs(const struct run_figures *base, const struct run_figures *now, int property)
+{
+    const char *before = base->environment[property], *after = now->environment[property];
+    return before != NULL && after != NULL && strcmp(before, after) != 0;
+}
+
+unsigned gate_refusals_of(const struct run_figures *base, const struct run_figures *now)
 {
 #define REFUSAL_PROPERTIES(name, word, first, second) {first, second},
     static const enum environment properties[GATE_REFUSAL_COUNT][2] = {GATE_REFUSAL_TABLE(REFUSAL_PROPERTIES)};
 #undef REFUSAL_PROPERTIES
-    for (int i = 0; i < ENVIRONMENT_COUNT; i++) {
-        const char *base = gate->baseline->environment[i], *now = gate->run->environment[i];
-        gate->differs[i] = base != NULL && now != NULL && strcmp(base, now) != 0;
-    }
+    unsigned refusals = 0;
     for (int i = 0; i < GATE_REFUSAL_COUNT; i++) {
-        if (gate->differs[properties[i][0]] || gate->differs[properties[i][1]]) {
-            *((allowed & (1U << i)) != 0 ? &gate->allowed : &gate->refused) |= 1U << i;
-        }
+        const bool differs =
+            property_differs(base, now, properties[i][0]) || property_differs(base, now, properties[i][1]);
+        refusals |= differs ? 1U << i : 0;
     }
+    return refusals;
+}
+
+static void refusals_find(struct gate *gate, unsigned allowed)
+{
+    const unsigned refusals = gate_refusals_of(gate->baseline, gate->run);
+    for (int i = 0; i < ENVIRONMENT_COUNT; i++) {
+        gate->differs[i] = property_differs(gate->baseline, gate->run, i);
+    }
+    gate->allowed = refusals & allowed;
+    gate->refused = refusals & ~allowed;
 }
 
 /* The cases of both sides by id; those of a refused baseline are not among them. */

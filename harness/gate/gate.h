@@ -65,6 +65,9 @@ enum gate_refusal {
 /* Reads "device,suite" into bits 1 << enum gate_refusal. STATUS_INVALID with the words that there are. */
 enum status_code gate_allow_parse(const char *text, unsigned *allowed, struct status *error);
 
+/* What of these two runs both say, and say differently: bits 1 << enum gate_refusal. */
+unsigned gate_refusals_of(const struct run_figures *base, const struct run_figures *now);
+
 struct gate_options {
     const struct gate_policy *policy;   /* all zero: the built-in one */
     unsigned allowed;                   /* bit 1 << enum gate_refusal */

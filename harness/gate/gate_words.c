@@ -1,6 +1,8 @@
 /* Gate words: sentences. Decides nothing. */
 #include "harness/gate/gate_words.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/size.h"
@@ -84,6 +86,18 @@ static void bound_words(struct text *text, const struct gate_rule *rule, bool fa
                                                                 : " of change");
 }
 
+/* Of a change that reads as large as what is allowed: by how little it passes it. */
+static void excess_words(struct text *text, const struct gate_rule *rule, const struct gate_case *one, int level)
+{
+    const struct gate_bound *bound = one->levels[level] != GATE_WARN ? &rule->fail : &rule->warn;
+    const int64_t change_bytes = llabs(one->now->measured.of[level] - one->base->measured.of[level]);
+    char change[SIZE_TEXT_BYTES], allowed[SIZE_TEXT_BYTES];
+    if (!bound->is_open && bound->bytes > 0 && change_bytes > bound->bytes &&
+        strcmp(size_format(change_bytes, change), size_format(bound->bytes, allowed)) == 0) {
+        text_format(text, ", and it is %" PRId64 " B beyond", change_bytes - bound->bytes);
+    }
+}
+
 static void rule_words(struct text *text, const struct gate *gate, const struct gate_case *one, int level)
 {
     struct gate_rules rules;
@@ -94,6 +108,7 @@ static void rule_words(struct text *text, const struct gate *gate, const struct 
         text_append(text, "better: a newer baseline would hold it");
     } else {
         bound_words(text, rule, one->levels[level] != GATE_WARN);
+        excess_words(text, rule, one, level);
     }
     if (rule->line > 0 || rule->tier != GATE_TIER_CRITICAL) {
         text_append(text, " (");
@@ -229,17 +244,36 @@ static void cut_append(struct text *text, const struct gate *gate, const char **
     }
 }
 
+/* The cases that decide and are not among those that the run selected and did not make, which are told before. */
+static int unknown_else(const struct gate *gate)
+{
+    const struct run_figures *run = gate->run;
+    int count = gate->unknown_count;
+    for (int i = 0, at = 0; i < gate->case_count && at < run->absent_count; i++) {
+        const struct gate_case *one = &gate->cases[i];
+        while (at < run->absent_count && strcmp(run->absent[at].id, one->id) < 0) {
+            at++;
+        }
+        const bool is_absent = at < run->absent_count && strcmp(run->absent[at].id, one->id) == 0;
+        count -= is_absent && one->decides && one->verdict != GATE_BREACH ? 1 : 0;
+    }
+    return count;
+}
+
 static void unknown_append(struct text *text, const struct gate *gate, const char **separator)
 {
+    const int count = unknown_else(gate);
     cut_append(text, gate, separator);
     refused_append(text, gate, separator);
     if (gate->lacking != NULL) {
         text_format(text, "%s%s", separated(separator), gate->lacking);
     }
-    if (gate->unknown_count > 0) {
-        text_format(text, "%s%d of %d cases %s missing or could not be judged", separated(separator),
-                    gate->unknown_count, gate->case_count, are(gate->unknown_count));
-        first_append(text, gate);
+    if (count > 0) {
+        text_format(text, "%s%d %s %d cases %s missing or could not be judged", separated(separator), count,
+                    count < gate->unknown_count ? "more of" : "of", gate->case_count, are(count));
+        if (count == gate->unknown_count) {
+            first_append(text, gate);
+        }
     }
     if ((*separator)[0] == '\0') {
         text_append(text,

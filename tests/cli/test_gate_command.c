@@ -151,13 +151,15 @@ static void a_history_knows_earlier_nights(void **state)
     gate_check("n21 --baseline latest --history nights.db", 0, "baseline: nights.db: run 1119", ""); /* 20: killed */
     gate_check("n21 --baseline latest --history nights.db", 0,
                "note: 1 run after that of the baseline did not pass, and is no baseline; if it is right, --since", "");
+    gate_check("n22 --baseline median:2 --history nights.db --json", 0, " of 2026-11-21, nights.db: run 1119", "");
     gate_check("n22 --baseline median:2 --history nights.db", 0, "the median of 2 runs (nights.db: run 1121", "");
     gate_check("n22 --baseline median:7 --history nights.db", 0, "the median of 3 runs (", "");
     gate_check("n22 --baseline latest --baseline n18 --history nights.db", 0, "the median of 2 runs (nights.db: ", "");
     gate_check("n22 --baseline run:1118 --history nights.db", 0, "GO: 1 case held against the baseline", "");
     gate_check("n18 --baseline latest --history nights.db", 3, "baseline: none, the history nights.db has no run of",
                "INCONCLUSIVE: the history nights.db has no run of suite night on meta (no memory) before this");
-    gate_check("n22 --baseline latest --history absent.db", 2, "", "absent.db: there is no history yet");
+    gate_check("n22 --baseline latest --history absent.db", 3, "baseline: none, there is no history yet at absent.db",
+               "INCONCLUSIVE: there is no history yet at absent.db");
     gate_check("n22 --baseline run:9999 --history nights.db", 2, "", "has no run whose run_id begins with '9999'");
     gate_check("n22 --baseline median:0 --history nights.db", 2, "", "gate: --baseline median: 0 is out of range");
     gate_check("n22 --baseline ancestor --history nights.db", 3, "baseline: none, ", "INCONCLUSIVE: ");
@@ -193,12 +195,43 @@ static void a_regression_stays_red_until_somebody_says_that_it_is_right(void **s
     gate_check("r5 --baseline latest --since 2026-12-03 --history red.db", 0, "baseline: red.db: run 3334", "");
     gate_check("r3 --baseline latest --since 2026-12-03 --history red.db", 3, "baseline: none, ",
                "has no run of suite night on meta (no memory) before this one, since 2026-12-03");
-    gate_check("r5 --since 2026-12-03", 2, "",
-               "gate: --since says which nights --baseline latest or median:N may take");
+    gate_check("r5 --baseline r4 --since 2026-12-03", 2, "", "gate: --since is of --baseline latest and median:N; ");
+    gate_check("r5 --since 2026-12-03", 2, "", "gate: --since is of a baseline, and there is none; write --baseline");
+    gate_check("r5 --history red.db", 2, "", "gate: --history is of a baseline, and there is none");
+    gate_check("r5 --allow driver", 2, "", "gate: --allow is of a baseline, and there is none");
     gate_check("r5 --baseline latest --since yesterday", 2, "", "gate: --since: 'yesterday' is no date; write it as");
     /* it is gone: green, and the baseline of the next one, which began in the same second */
     gate_check("r6 --baseline latest --history red.db", 0, "baseline: red.db: run 3337", "");
     gate_check("r7 --baseline latest --history red.db", 0, "baseline: red.db: run 3332", "");
+}
+
+/* The 8th and 9th of December, under another driver: each night is refused, and told how to begin anew. */
+static void another_driver_is_refused_until_the_nights_begin_anew(void **state)
+{
+    (void)state;
+    struct command_result result = shell(
+        "for d in 8 9; do mkdir r$d; sed -E \"s/-12-01T/-12-0${d}T/; s/(.run_id.: .)..../\\1333$d/; "
+        "s/(\\\"driver\\\": *)null/\\1\\\"580\\\"/g\" r1/records.jsonl >r$d/records.jsonl; done; mkdir r0; "
+        "sed 's/-12-08T/-12-01T/; s/\"580\"/\"570\"/g; s/: *\"3338/: \"3330/' r8/records.jsonl >r0/records.jsonl; "
+        "$assay history import r0 --database driver.db && $assay history import r8 --database driver.db && "
+        "grep -c '\"580\"' r9/records.jsonl");
+    if (result.exit_code != 0) {
+        fail_msg("%s%s", text_string(&result.output), text_string(&result.error));
+    }
+    command_result_release(&result);
+    gate_check("r8 --baseline latest --history driver.db", 3,
+               "note: to hold runs like this one against each other, begin anew with --since 2026-12-08T02:00:00Z",
+               "the driver differs from that of the baseline (570 -> 580)");
+    gate_check("r9 --baseline latest --history driver.db", 3, "begin anew with --since 2026-12-08T02:00:00Z", "");
+    gate_check("r9 --baseline latest --history driver.db --since 2026-12-08T02:00:00Z", 0, "driver.db: run 3338", "");
+    gate_check("r9 --baseline latest --history driver.db --allow driver", 0, "driver.db: run 3338", "");
+}
+
+static void a_run_against_itself_is_told(void **state)
+{
+    (void)state;
+    gate_check("$base --baseline $base", 0, "note: the baseline is this run itself, so nothing can differ", "");
+    gate_check("$base --baseline worse --baseline $base", 0, "note: this run is one of those that the baseline is", "");
 }
 
 /* A history of two commits, of which the run is of the later one. */
@@ -294,6 +327,8 @@ int main(void)
         cmocka_unit_test(pages_go_to_files_and_a_summary_is_appended),
         cmocka_unit_test(a_history_knows_earlier_nights),
         cmocka_unit_test(a_regression_stays_red_until_somebody_says_that_it_is_right),
+        cmocka_unit_test(another_driver_is_refused_until_the_nights_begin_anew),
+        cmocka_unit_test(a_run_against_itself_is_told),
         cmocka_unit_test(an_ancestor_is_the_run_of_an_earlier_commit),
         cmocka_unit_test(two_gates_at_once_leave_one_whole_page),
         cmocka_unit_test(a_closed_pipe_is_no_crash),

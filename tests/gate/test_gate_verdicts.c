@@ -98,6 +98,11 @@ static void the_largest_change_comes_first_and_says_why(void **state)
     outcome_check(&gate, GATE_NO_GO,
                   "NO-GO: 2 of 5 cases are beyond their bounds, or failed; first case-1: requested peak 200.00 MiB -> "
                   "202.00 MiB (+2.00 MiB, +1.00 %), no more is allowed");
+    /* a change that reads as large as its bound says by how little it is beyond */
+    sides = sides_make();
+    sides->now.cases[0].measured.of[LEVEL_PROCESS] += 4 * 1024 * 1024 + 1024;
+    gate = gate_of(&sides->now, &sides->base, NULL, 0);
+    outcome_check(&gate, GATE_NO_GO, "(+4.00 MiB, +0.66 %), allowed are 4.00 MiB more, and it is 1024 B beyond");
 }
 
 static void a_case_that_is_gone_is_missing_and_a_new_one_is_new(void **state)
@@ -131,6 +136,16 @@ static void a_run_that_was_cut_short_is_never_go(void **state)
     sides->now.figures.absent_count = 1;
     gate = gate_of(&sides->now, &sides->base, NULL, 0);
     outcome_check(&gate, GATE_INCONCLUSIVE, "1 selected case is not there");
+    /* the baseline has it: it is told once, and what else is missing besides */
+    side_remove(&sides->now, 4);
+    sides->now.absent[0].id = "case-4";
+    gate = gate_of(&sides->now, &sides->base, NULL, 0);
+    assert_string_equal(gate.why, "INCONCLUSIVE: 1 selected case is not there");
+    gate_release(&gate);
+    side_remove(&sides->now, 1);
+    gate = gate_of(&sides->now, &sides->base, NULL, 0);
+    outcome_check(&gate, GATE_INCONCLUSIVE,
+                  "1 selected case is not there; 1 more of 5 cases is missing or could not be judged");
     sides = sides_make();
     sides->now.figures.unnamed_absent_count = 2;
     gate = gate_of(&sides->now, &sides->base, NULL, 0);

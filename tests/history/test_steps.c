@@ -372,8 +372,8 @@ static void certainty_and_slope_are_those_of_all_pairs(void **state)
         assert_float_equal(trend_slope(values, count, &arena), values_middle(slopes, pairs), 1e-12);
         arena_release(&arena);
     }
-    /* by hand: of 1 3 2 2 three pairs rise, two fall and one is even: (1 - 1) / ...; of 1 3 2 4 five rise and one falls:
-     * (4 - 1) / sqrt(4 * 3 * 13 / 18) */
+    /* by hand: of 1 3 2 2 three pairs rise, two fall and one is even: (1 - 1) / ...; of 1 3 2 4 five rise and one
+     * falls: (4 - 1) / sqrt(4 * 3 * 13 / 18) */
     struct arena arena = {0};
     assert_float_equal(trend_certainty((const double[]){1.0, 3.0, 2.0, 2.0}, 4, &arena), 0.0, 1e-12);
     assert_float_equal(trend_certainty((const double[]){1.0, 3.0, 2.0, 4.0}, 4, &arena), 1.0190493307301365, 1e-12);
