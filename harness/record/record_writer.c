@@ -7,9 +7,11 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "harness/base/bytes_write.h"
+#include "harness/base/clock.h"
 #include "harness/base/regular_file.h"
 #include "harness/record/line_source.h"
 #include "harness/record/record.h"
@@ -88,6 +90,21 @@ static enum status_code tail_close(struct record_writer *writer, struct status *
     return STATUS_OK;
 }
 
+/* Children of a run that was killed have its lock until the kernel has taken them down, too: whoever starts it anew at
+ * once must not be told that it still runs. */
+static bool lock_take(int file)
+{
+    enum { PATIENCE_MS = 3000, PAUSE_MS = 20 };
+    const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
+    int64_t deadline_ns = clock_ns() + PATIENCE_MS * INT64_C(1000000);
+    bool is_ours = flock(file, LOCK_EX | LOCK_NB) == 0;
+    while (!is_ours && errno == EWOULDBLOCK && clock_ns() < deadline_ns) {
+        nanosleep(&pause, NULL);
+        is_ours = flock(file, LOCK_EX | LOCK_NB) == 0;
+    }
+    return is_ours;
+}
+
 enum status_code record_writer_open(const char *folder, struct record_writer **writer, struct status *error)
 {
     struct record_writer *made = calloc(1, sizeof *made);
@@ -105,7 +122,7 @@ enum status_code record_writer_open(const char *folder, struct record_writer **w
     } else if (regular_file_append(text_string(&made->path), "name a folder that can be written", &made->file, error) !=
                STATUS_OK) {
         code = STATUS_IO;
-    } else if (flock(made->file, LOCK_EX | LOCK_NB) != 0) {
+    } else if (!lock_take(made->file)) {
         code = status_set(error, STATUS_IO, "%s: another run is writing to it; wait for it or name another folder",
                           text_string(&made->path));
     } else {
