@@ -9,6 +9,7 @@
 #include "harness/cli/output.h"
 #include "harness/cli/parent_folders.h"
 #include "harness/cli/report_files.h"
+#include "harness/report/escape.h"
 #include "harness/report/report.h"
 #include "harness/run/shard_merge.h"
 
@@ -17,6 +18,7 @@ static const struct option_row options[] = {
     {"prefer", OPTION_CHOICE, "latest", "of a case that stands there twice take the later run's; else it is refused"},
     {"allow-mixed", OPTION_FLAG, NULL, "merge although devices, drivers, libraries or versions of assay differ"},
     {"records-only", OPTION_FLAG, NULL, "write no report and no plots beside the records"},
+    {"verbose", OPTION_FLAG, NULL, "each run that is merged, and what is taken of it, on standard error"},
     {"quiet", OPTION_FLAG, NULL, "only warnings and errors on standard error: no missing plots"},
     {NULL, OPTION_FLAG, NULL, NULL},
 };
@@ -80,17 +82,38 @@ static enum status_code outcome_give(const struct shard_merge_result *result, en
     return is_told_here ? STATUS_OK : given;
 }
 
+/* For --verbose. Names are of files that may come from anywhere. */
+static void run_tell(void *context, const struct shard_merge_run *run)
+{
+    struct text line = {0}, clean = {0};
+    (void)context;
+    text_format(&line, "shard %d of %d: %d result%s of %s, run %.8s of %s%s%s, %s%s", run->shard, run->shard_count,
+                run->taken_count, run->taken_count == 1 ? "" : "s", run->path, run->run_id, run->started,
+                run->host != NULL ? " on " : "", run->host != NULL ? run->host : "",
+                run->finished != NULL ? "ended " : "was killed, or still runs",
+                run->finished != NULL ? run->finished : "");
+    terminal_append(&clean, text_string(&line));
+    output_warning("assay: merge: %s", text_string(&clean));
+    text_release(&line);
+    text_release(&clean);
+}
+
 static enum status_code merge_command(const struct arguments *arguments, enum exit_code *exit_code,
                                       struct status *error)
 {
     struct shard_merge_result result = {0};
+    bool is_verbose = arguments_value(arguments, "verbose") != NULL;
     const struct shard_merge_options merge = {.paths = arguments->operands,
                                               .path_count = arguments->operand_count,
                                               .folder = arguments_value(arguments, "out"),
                                               .prefers_latest = arguments_value(arguments, "prefer") != NULL,
-                                              .allows_mixed = arguments_value(arguments, "allow-mixed") != NULL};
+                                              .allows_mixed = arguments_value(arguments, "allow-mixed") != NULL,
+                                              .told = is_verbose ? run_tell : NULL};
     if (merge.folder == NULL) {
         return status_set(error, STATUS_INVALID, "merge: where the result goes is not said; write --out DIR");
+    }
+    if (is_verbose && arguments_value(arguments, "quiet") != NULL) {
+        return status_set(error, STATUS_INVALID, "merge: --quiet and --verbose contradict each other; leave one out");
     }
     signal(SIGPIPE, SIG_IGN); /* the result is in files, too */
     enum status_code code = parent_folders_make(merge.folder, error);

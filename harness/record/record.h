@@ -56,9 +56,9 @@ struct record_writer; /* opaque */
 
 /* Opens folder/records.jsonl for appending; makes the folder where it is missing (not its parents). What is there stays
  * where it is: a new run follows the old ones, and a line that a killed run left unfinished is closed. STATUS_IO with
- * the path and the reason: not writable, another run is writing to it (after three seconds), or records.jsonl is a symbolic link or no
- * regular file. (A link to the folder is followed.) STATUS_INVALID as of record_stream_next: what is there is no file
- * of records, and stays as it is. */
+ * the path and the reason: not writable, another run is writing to it (still, after three seconds), or records.jsonl is
+ * a symbolic link or no regular file. (A link to the folder is followed.) STATUS_INVALID as of record_stream_next: what
+ * is there is no file of records, and stays as it is. */
 enum status_code record_writer_open(const char *folder, struct record_writer **writer, struct status *error);
 
 /* Whether a file or anything else stands where the records of the folder are. */

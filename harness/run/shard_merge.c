@@ -223,6 +223,25 @@ static enum status_code entries_settle(struct merge *merge, struct status *error
     return STATUS_OK;
 }
 
+static void runs_tell(const struct merge *merge)
+{
+    const struct shard_merge_options *options = merge->options;
+    for (size_t i = 0; i < merge->run_count && options->told != NULL; i++) {
+        const struct merge_run *run = &merge->runs[i];
+        struct shard_merge_run told = {.path = merge->sources[run->source].path,
+                                       .shard = run->shard,
+                                       .shard_count = merge->plan.shard_count,
+                                       .run_id = run->run_id,
+                                       .started = run->started,
+                                       .finished = run->finished,
+                                       .host = json_string_or(json_get(json_get(run->line, "host"), "name"), NULL)};
+        for (size_t k = 0; k < merge->entry_count; k++) {
+            told.taken_count += merge->entries[k].run == (int)i ? 1 : 0;
+        }
+        options->told(options->context, &told);
+    }
+}
+
 static void merge_release(struct merge *merge)
 {
     for (size_t i = 0; i < merge->run_count; i++) {
@@ -261,6 +280,7 @@ enum status_code shard_merge(const struct shard_merge_options *options, struct s
         code = entries_settle(&merge, error);
     }
     if (code == STATUS_OK) {
+        runs_tell(&merge);
         code = merge_write(&merge, &made, error);
     }
     merge_release(&merge);

@@ -12,6 +12,16 @@
 #include "harness/base/text.h"
 #include "harness/record/outcome.h"
 
+/* One run of those that are merged. */
+struct shard_merge_run {
+    const char *path; /* of its records */
+    int shard, shard_count;
+    const char *run_id, *started;
+    const char *finished; /* NULL: it has no end line */
+    const char *host;     /* NULL: not recorded */
+    int taken_count;      /* results that are taken of it */
+};
+
 struct shard_merge_options {
     /* Folders of a run, or folders of such folders, which are then taken in the order of their names. */
     const char *const *paths;
@@ -19,6 +29,8 @@ struct shard_merge_options {
     const char *folder;  /* where the merged records.jsonl goes; made if it is missing, its parents are not */
     bool prefers_latest; /* of several results of a case the one of the run that began last */
     bool allows_mixed;   /* devices, drivers, libraries and versions of assay may differ */
+    void (*told)(void *context, const struct shard_merge_run *run); /* of each run, before anything is written; NULL */
+    void *context;
 };
 
 struct shard_merge_result {

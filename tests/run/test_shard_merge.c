@@ -72,6 +72,27 @@ static void shards_together_are_the_run_of_one_machine(void **state)
     command_result_release(&result);
 }
 
+/* On standard error alone, with a name from outside made harmless. */
+static void what_is_taken_of_which_run_is_told(void **state)
+{
+    const char *parts = shard_parts_copy("told");
+    (void)state;
+    shard_file_change(shard_path("told/3/records.jsonl"), "\"host\": {\"name\": \"",
+                      "\"host\": {\"name\": \"\\u001b[31m");
+    shard_file_cut(shard_path("told/2/records.jsonl"), 1);
+    struct command_result result = merge_do(0, parts, shard_path("told-merged"), "--verbose", NULL);
+    command_says(&result.error, "assay: merge: shard 1 of 3: ");
+    command_says(&result.error, " results of ");
+    command_says(&result.error, "told/1/records.jsonl, run ");
+    command_says(&result.error, ", ended 20");
+    command_says(&result.error, ", was killed, or still runs\n");
+    assert_null(strchr(text_string(&result.error), '\033'));
+    assert_null(strstr(text_string(&result.output), "shard 1 of 3"));
+    command_result_release(&result);
+    command_refused(shard_do(2, "merge", SHARD_WORDS(parts, "--out", shard_path("told-not"), "--verbose", "--quiet")),
+                    "--quiet and --verbose contradict each other");
+}
+
 /* In whatever order they are named, and when one is named twice. */
 static void the_order_of_the_folders_makes_no_difference(void **state)
 {
@@ -427,6 +448,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shards_together_are_the_run_of_one_machine),
+        cmocka_unit_test(what_is_taken_of_which_run_is_told),
         cmocka_unit_test(the_order_of_the_folders_makes_no_difference),
         cmocka_unit_test(a_shard_that_is_missing_is_named_with_its_cases_until_it_is_there),
         cmocka_unit_test(a_shard_that_was_killed_lacks_what_it_did_not_finish),
