@@ -242,19 +242,29 @@ static enum status_code nothing_give(const struct arguments *arguments, const st
     return code;
 }
 
-/* Of a run that failed: what it did, or that it did not begin. A page of yesterday must not stand for today's run. */
-static void failed_junit_give(const struct arguments *arguments, const struct run_options *run,
-                              const struct run_result *result, const struct status *error)
+/* A page of yesterday must not stand for a run that did not begin today. */
+static void not_begun_give(const struct arguments *arguments, const char *suite, const struct status *error)
 {
     const char *path = arguments_value(arguments, "junit");
     char why[STATUS_LINE_BYTES];
     struct status page_error = {0};
-    enum status_code code =
-        path != NULL && result->run_id[0] == '\0'
-            ? report_junit_write_nothing(run->suite->name, status_line(error, why), true, path, &page_error)
-            : junit_give(arguments, run, result, &page_error);
-    if (code != STATUS_OK && strcmp(page_error.text, error->text) != 0) {
+    if (path != NULL &&
+        report_junit_write_nothing(suite, status_line(error, why), true, path, &page_error) != STATUS_OK &&
+        strcmp(page_error.text, error->text) != 0) {
         output_warning("assay: run: %s", status_line(&page_error, why));
+    }
+}
+
+/* Of a run that failed: what it did, or that it did not begin. */
+static void failed_junit_give(const struct arguments *arguments, const struct run_options *run,
+                              const struct run_result *result, const struct status *error)
+{
+    char line[STATUS_LINE_BYTES];
+    struct status page_error = {0};
+    if (result->run_id[0] == '\0') {
+        not_begun_give(arguments, run->suite->name, error);
+    } else if (junit_give(arguments, run, result, &page_error) != STATUS_OK) {
+        output_warning("assay: run: %s", status_line(&page_error, line));
     }
 }
 
@@ -391,6 +401,8 @@ static enum status_code run_command(const struct arguments *arguments, enum exit
     enum status_code code = scene_open(arguments, &scene, error);
     if (code == STATUS_OK) {
         code = suite_run(arguments, &scene.arena, &scene.run, exit_code, error);
+    } else {
+        not_begun_give(arguments, arguments->operands[0], error); /* its name is not known if the file is wrong */
     }
     scene_close(&scene);
     return code;

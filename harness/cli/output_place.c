@@ -93,6 +93,14 @@ static bool is_model_document(const char *head, size_t length)
     return is_model || (length == HEAD_BYTES && strstr(head, "\"weight_map\"") != NULL);
 }
 
+/* What stands beside the records of a part of several (plan.json): its schema comes first. */
+static bool is_plan(const char *head)
+{
+    enum { BEGINNING = 200 };
+    const char *name = head[0] == '{' ? strstr(head, "\"assay-shard-plan\"") : NULL;
+    return name != NULL && name - head < BEGINNING;
+}
+
 /* Whether a line begins with this key of YAML. */
 static bool has_key(const char *head, const char *key)
 {
@@ -122,6 +130,7 @@ static const char *dear_words(const char *head, size_t length)
     bool is_yaml = has_key(head, "version");
     return is_safetensors(head, length)                                    ? "holds weights of a model"
            : is_records(head)                                              ? "holds measured records"
+           : is_plan(head)                                                 ? "is the plan of a run in parts"
            : is_model_document(head, length)                               ? "is a configuration or an index of a model"
            : is_yaml && has_key(head, "cases")                             ? "is a suite"
            : is_yaml && (has_key(head, "rules") || has_key(head, "known")) ? "is a policy"

@@ -96,7 +96,7 @@ static enum status_code choice_narrow(const struct run_options *run, const struc
                       text_string(&then->started), run->folder, text_string(&then->words), text_string(&choice->words));
 }
 
-static void another_tell(struct run_options *run, const struct resumed_selection *then, const char *why)
+static void another_tell(const struct run_options *run, const struct resumed_selection *then, const char *why)
 {
     char text[STATUS_TEXT_BYTES];
     snprintf(text, sizeof text, "the run of %.40s in %.300s %s; one of what failed begins", text_string(&then->started),
@@ -104,7 +104,6 @@ static void another_tell(struct run_options *run, const struct resumed_selection
     if (run->progress.warned != NULL) {
         run->progress.warned(run->progress.context, text);
     }
-    run->resume = false;
 }
 
 /* --last-failed --resume: the last run, if it was one of what had failed; else, if it is finished, such a run
@@ -127,11 +126,12 @@ static enum status_code last_failed_resume(const struct arguments *arguments, st
                           "cases; finish it with --resume alone, or leave --resume out, which begins another run",
                           text_string(&then->started), run->folder);
     }
+    run->resume = false;
     enum status_code code = options_choose(arguments, run, choice, shards, error);
     if (code == STATUS_OK) {
         code = last_failed_choose(run->folder, run->suite, choice, error);
     }
-    if (code == STATUS_OK) {
+    if (code == STATUS_OK && choice->case_count > 0) { /* else nothing begins, which is told by whoever asked */
         another_tell(run, then, is_of_failed ? "was killed before it had written which cases it takes" : "is finished");
     }
     return code;

@@ -76,6 +76,8 @@ static const struct dear DEAR[] = {
     {"model.bin", "PK\3\4...", 0, "is a ZIP archive, as PyTorch's weights are"},
     {"config.json", "{\"model_type\": \"bert\"}", 0, "is a configuration or an index of a model"},
     {"model.safetensors.index.json", "{\"weight_map\": {}}", 0, "is a configuration or an index of a model"},
+    {"plan.json", "{\n  \"schema\": {\"name\": \"assay-shard-plan\", \"major\": 1}}", 0,
+     "is the plan of a run in parts"},
     {"torn.jsonl", "{\"type\": \"run\", \"schema\": {\"name\": \"assay-record\"", 0, "holds measured records"},
 };
 

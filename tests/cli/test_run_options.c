@@ -216,6 +216,9 @@ static void a_run_that_measures_nothing_leaves_no_page_of_another(void **state)
     page_check(page, 1, "MALLOC_ARENA_MAX was not set, and is 3", "<failure");
     run_check((const char *[]){"--junit", page, "--shard", "4/4", NULL}, 2, "4/4");
     page_check(page, 1, "--shard 4/4", "<failure");
+    suite_write("many"); /* no number of bytes */
+    run_check((const char *[]){"--junit", page, NULL}, 2, "suite.yaml:4:");
+    page_check(page, 1, "suite.yaml:4:", "4/4");
 }
 
 static void a_page_that_cannot_be_written_is_told_before_anything_is_measured(void **state)

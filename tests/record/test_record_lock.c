@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -20,7 +21,7 @@ static char folder[] = "/tmp/assay-lock-XXXXXX";
 static int folder_make(void **state)
 {
     (void)state;
-    strcpy(folder, "/tmp/assay-lock-XXXXXX");
+    snprintf(folder, sizeof folder, "/tmp/assay-lock-XXXXXX");
     return mkdtemp(folder) == NULL;
 }
 

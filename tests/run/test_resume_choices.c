@@ -264,6 +264,20 @@ static void both_options_begin_what_failed_behind_a_finished_run(void **state)
     records_check(2, WORDS(BERT_LOAD, GPT2_LOAD));
 }
 
+/* Then nothing begins, and nobody says that it does. */
+static void both_options_do_nothing_where_nothing_failed(void **state)
+{
+    (void)state;
+    run_check(WORDS("--not", "*/load/*"), 0, "");
+    const char *const words[] = {suite, "--device", "meta", "--out", out, "--last-failed", "--resume", NULL};
+    struct command_result result = command_named("run", words);
+    assert_int_equal(result.exit_code, 0);
+    command_says(&result.error, "; nothing was measured");
+    assert_null(strstr(text_string(&result.error), "begins"));
+    command_result_release(&result);
+    records_check(1, WORDS(LLAMA_INFER, BERT_INFER, GPT2_INFER));
+}
+
 static void an_interrupted_run_of_other_cases_has_to_be_finished_first(void **state)
 {
     (void)state;
@@ -333,6 +347,7 @@ int main(void)
         TEST(what_failed_goes_on),
         TEST(what_failed_of_a_part_goes_on),
         TEST(both_options_begin_what_failed_behind_a_finished_run),
+        TEST(both_options_do_nothing_where_nothing_failed),
         TEST(an_interrupted_run_of_other_cases_has_to_be_finished_first),
         TEST(what_failed_begins_anew_if_its_choice_was_not_written),
         TEST(words_that_look_like_the_rule_are_not_it),
