@@ -7,6 +7,7 @@
 /* The rows of its options. */
 #define LAW_OPTION_ROWS                                                                                                \
     {"law", OPTION_VALUE, "LAW", "fit a law: inference-overhead, optimizer or device-constants"},                      \
+        {"format", OPTION_VALUE, "FORMAT", "of a law, to --output: table (default), md, html, latex, csv or json"},    \
         {"seed", OPTION_VALUE, "N", "of inference-overhead: of its resamples (default: 1)"},                           \
         {"resamples", OPTION_VALUE, "N", "of inference-overhead: for intervals, 0 to 10000 (default: 200)"},           \
         {"points", OPTION_VALUE, "FILE", "of inference-overhead: keep the cases and their models as a table"},         \

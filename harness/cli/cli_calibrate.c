@@ -9,7 +9,7 @@
 
 static const struct option_row options[] = {
     {"filter", OPTION_VALUE, "GLOB", "only cases whose id or one of whose tags matches"},
-    {"output", OPTION_VALUE, "FILE", "write to FILE instead of standard output; with --law the law as JSON"},
+    {"output", OPTION_VALUE, "FILE", "write to FILE; with --law the law as JSON, or with --format its page"},
     LAW_OPTION_ROWS,
     {NULL, OPTION_FLAG, NULL, NULL},
 };

@@ -6,12 +6,12 @@
 #include "harness/law/law_file.h"
 #include "harness/law/optimizer_law.h"
 
-static const char *scope_words(enum claim_scope scope)
+const char *claim_scope_words(enum claim_scope scope)
 {
     return scope == CLAIM_ALL ? "weights, gradients, states" : "states and copy";
 }
 
-static const char *verdict_word(enum claim_verdict verdict)
+const char *claim_verdict_word(enum claim_verdict verdict)
 {
     static const char *const words[] = {"holds", "does not hold", "not measured"};
     return words[verdict];
@@ -49,7 +49,7 @@ static void claims_append(struct text *text, const struct optimizer_law *law)
         double measured;
         enum claim_verdict verdict = optimizer_claim_judge(law, claim, &measured);
         text_format(text, "  %2.0f  %s in %s, %s: %s", claim->bytes, claim->optimizer, claim->precision,
-                    scope_words(claim->scope), verdict_word(verdict));
+                    claim_scope_words(claim->scope), claim_verdict_word(verdict));
         if (verdict == CLAIM_FAILS) {
             text_format(text, ", %.2f", measured);
         }
@@ -152,11 +152,11 @@ static struct json *claim_json(const struct optimizer_law *law, const struct opt
     enum claim_verdict verdict = optimizer_claim_judge(law, claim, &measured);
     struct json *object = json_object_new();
     bool made = json_set(object, "bytes", json_real_new(claim->bytes)) &&
-                json_set(object, "of", json_string_new(scope_words(claim->scope))) &&
+                json_set(object, "of", json_string_new(claim_scope_words(claim->scope))) &&
                 json_set(object, "optimizer", json_string_new(claim->optimizer)) &&
                 json_set(object, "precision", json_string_new(claim->precision)) &&
                 json_set(object, "source", json_string_new(claim->source)) &&
-                json_set(object, "verdict", json_string_new(verdict_word(verdict))) &&
+                json_set(object, "verdict", json_string_new(claim_verdict_word(verdict))) &&
                 json_set(object, "measured", json_real_new(measured));
     return json_made(object, made);
 }

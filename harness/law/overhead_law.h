@@ -16,7 +16,7 @@
     X(AFFINE, "affine", "a + b x weights + c x tokens x hidden x bytes, fitted")                                       \
     X(AFFINE_KIND, "affine-kind", "the same, fitted for each kind of model")                                           \
     X(STRUCTURAL, "structural", "weights + the highest of the tape's moments")                                         \
-    X(REPLAYED, "replayed", "a context + the segments that replay has, with the context alone")
+    X(REPLAYED, "replayed", "a context + the segments that replay has")
 
 enum overhead_form {
 #define OVERHEAD_FORM_ENUM(name, key, words) FORM_##name,

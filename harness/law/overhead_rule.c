@@ -87,6 +87,15 @@ void overhead_verdict_make(const struct overhead_law *law, struct overhead_verdi
     }
 }
 
+const char *overhead_verdict_words(const struct overhead_verdict *verdict)
+{
+    const struct rule_count *allocated = &verdict->all[OVERHEAD_ALLOCATED];
+    return allocated->too_little > 0 && allocated->wasteful > 0 ? "unsafe in some cases and wasteful in others"
+           : allocated->too_little > 0                          ? "unsafe"
+           : allocated->wasteful > 0                            ? "safe here, and wasteful"
+                                                                : "safe here";
+}
+
 static double factor_at(struct law_point *point, const struct overhead_group *kind, int64_t tokens)
 {
     enum overhead_moment moment;

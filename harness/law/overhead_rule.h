@@ -30,6 +30,9 @@ struct overhead_verdict {
 
 void overhead_verdict_make(const struct overhead_law *law, struct overhead_verdict *verdict);
 
+/* "unsafe in some cases and wasteful in others": what the rule is by allocated bytes. */
+const char *overhead_verdict_words(const struct overhead_verdict *verdict);
+
 /* The same of one kind. */
 struct rule_count overhead_group_count(const struct overhead_law *law, const struct overhead_group *kind,
                                        enum overhead_level level);

@@ -94,12 +94,7 @@ void overhead_rule_append(struct text *text, const struct overhead_law *law)
 {
     struct overhead_verdict verdict;
     overhead_verdict_make(law, &verdict);
-    const struct rule_count *allocated = &verdict.all[OVERHEAD_ALLOCATED];
-    text_format(text, "\nthe rule of 20 %%: 1.2 x weights is %s\n",
-                allocated->too_little > 0 && allocated->wasteful > 0 ? "unsafe in some cases and wasteful in others"
-                : allocated->too_little > 0                          ? "unsafe"
-                : allocated->wasteful > 0                            ? "safe here, and wasteful"
-                                                                     : "safe here");
+    text_format(text, "\nthe rule of 20 %%: 1.2 x weights is %s\n", overhead_verdict_words(&verdict));
     for (int level = 0; level < OVERHEAD_LEVEL_COUNT; level++) {
         if (verdict.all[level].count > 0) {
             text_format(text, "  %-7s context: ", level == OVERHEAD_ALLOCATED ? "without" : "with");

@@ -283,11 +283,14 @@ void overhead_text_append(struct text *text, const struct overhead_law *law)
                 law->counted_model_count, law->counted_kind_count);
     law_points_append(text, law->points);
     text_append(text, "\n");
-    text_format(text,
-                "errors: predicted - measured, relative to measured, each of a model that was\n"
-                "left out of the fit. Intervals: 95 of 100 of %d resamples of the models,\n"
-                "seed %" PRIu64 ".\n",
-                law->resample_count, law->seed);
+    text_append(text, "errors: predicted - measured, relative to measured, each of a model that was\n"
+                      "left out of the fit.");
+    if (law->resample_count > 0) {
+        text_format(text, " Intervals: 95 of 100 of %d resamples of the models,\nseed %" PRIu64 ".\n",
+                    law->resample_count, law->seed);
+    } else {
+        text_append(text, " No intervals: nothing was resampled.\n");
+    }
     for (int level = 0; level < OVERHEAD_LEVEL_COUNT; level++) {
         errors_append(text, law, (enum overhead_level)level);
     }

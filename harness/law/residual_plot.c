@@ -64,14 +64,16 @@ static void kinds_write(struct plot_page *page, const struct overhead_law *law)
     }
 }
 
-/* The share of cases that are off by at most so much: errors in their order. */
+/* The share of cases that are off by at most so much: errors in their order; without the context, but of the form that
+ * is of the footprint alone. */
 static bool curve_write(struct plot_page *page, const struct overhead_law *law, enum overhead_form form)
 {
     int count = 0;
+    const double *errors = law->errors[form == FORM_REPLAYED ? OVERHEAD_FOOTPRINT : OVERHEAD_ALLOCATED][form];
     double *values = calloc((size_t)law->points->count + 1, sizeof *values);
     for (int at = 0; values != NULL && at < law->points->count; at++) {
-        if (!isnan(law->errors[OVERHEAD_ALLOCATED][form][at])) {
-            values[count++] = fabs(law->errors[OVERHEAD_ALLOCATED][form][at]);
+        if (!isnan(errors[at])) {
+            values[count++] = fabs(errors[at]);
         }
     }
     text_format(&page->data, "\n\n# share in %%\t|error| in %% of %s\n", overhead_form_key(form));

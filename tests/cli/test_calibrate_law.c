@@ -181,6 +181,62 @@ static void the_other_laws_are_told(void **state)
                     "optimizer.json: it is the law 'optimizer'; cases are estimated by inference-overhead");
 }
 
+static struct text file_text(const char *path)
+{
+    struct text text = {0};
+    char bytes[4096];
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    for (size_t count = 0; (count = fread(bytes, 1, sizeof bytes, file)) > 0;) {
+        text_append_bytes(&text, bytes, count);
+    }
+    assert_int_equal(fclose(file), 0);
+    return text;
+}
+
+/* Without --format the law is printed, and --output keeps it as JSON; with it the page is what --output keeps. */
+static void laws_are_written_in_every_format(void **state)
+{
+    static const struct {
+        const char *format, *says;
+    } pages[] = {{"table", "overhead of inference: "},
+                 {"md", "# Law of the overhead of inference\n"},
+                 {"html", "<svg"},
+                 {"latex", "\\toprule"},
+                 {"csv", "part,kind,target,"},
+                 {"json", "\"assay-law\""}};
+    (void)state;
+    command_needed("gnuplot");
+    for (size_t at = 0; at < sizeof pages / sizeof pages[0]; at++) {
+        const char *path = below("page");
+        const char *const options[] = {HOST_POINTS, "--law",          "inference-overhead", "--resamples", "0",
+                                       "--format",  pages[at].format, "--output",           path,          NULL};
+        struct command_result result = command_named("calibrate", options);
+        assert_int_equal(result.exit_code, 0);
+        assert_string_equal(text_string(&result.output), "");
+        command_result_release(&result);
+        struct text page = file_text(path);
+        command_says(&page, pages[at].says);
+        text_release(&page);
+    }
+    /* The last page is the law that estimate reads. */
+    const char *const estimate[] = {"gpt2", "--mode", "infer", "--for", "host", "--calibration", below("page"), NULL};
+    struct command_result result = command_named("estimate", estimate);
+    assert_int_equal(result.exit_code, 0);
+    command_says(&result.output, "law of the calibration, gpt2 on host (assay): 198 cases of 8 models\n");
+    command_result_release(&result);
+    const char *const optimizer[] = {HOST "/league", "--law", "optimizer", "--format", "md", NULL};
+    result = command_named("calibrate", optimizer);
+    assert_int_equal(result.exit_code, 0);
+    command_says(&result.output, "| sgd-momentum | float32 | 2 | 2 | 4.00 | 4.00 | 4.00 | 0.00 | 12.00 |");
+    command_result_release(&result);
+    const char *const constants[] = {HOST "/calibrate", "--law", "device-constants", "--format", "csv", NULL};
+    result = command_named("calibrate", constants);
+    assert_int_equal(result.exit_code, 0);
+    command_says(&result.output, "of,level,median_bytes,min_bytes,max_bytes,readings,confidence\r\ncontext,process,");
+    command_result_release(&result);
+}
+
 static void what_is_wrong_is_refused(void **state)
 {
     (void)state;
@@ -190,6 +246,10 @@ static void what_is_wrong_is_refused(void **state)
     const char *const alone[] = {HOST, "--seed", "3", NULL};
     command_refused(command_named("calibrate", alone),
                     "calibrate: --seed belongs to --law; add --law inference-overhead");
+    const char *const page[] = {HOST, "--format", "md", NULL};
+    command_refused(command_named("calibrate", page), "calibrate: --format belongs to --law");
+    const char *const format[] = {HOST, "--law", "optimizer", "--format", "junit", NULL};
+    command_refused(command_named("calibrate", format), "calibrate: --format");
     const char *const foreign[] = {HOST, "--law", "optimizer", "--plots", "x", NULL};
     command_refused(command_named("calibrate", foreign),
                     "calibrate: --plots belongs to --law inference-overhead; leave it out");
@@ -416,6 +476,7 @@ int main(void)
         cmocka_unit_test(a_law_takes_more_records_than_constants),
         cmocka_unit_test(residuals_are_drawn),
         cmocka_unit_test(tables_that_contradict_each_other_are_refused),
+        cmocka_unit_test(laws_are_written_in_every_format),
         cmocka_unit_test(points_are_not_written_over),
         cmocka_unit_test(a_law_that_gives_no_peak_is_refused),
         cmocka_unit_test(the_other_laws_are_told),
