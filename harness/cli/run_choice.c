@@ -142,8 +142,10 @@ enum status_code run_choice_make(const struct arguments *arguments, struct run_o
 {
     bool is_of_failed = arguments_value(arguments, "last-failed") != NULL;
     struct resumed_selection then = {0};
+    bool is_asked =
+        run->resume && (is_of_failed || !choice_is_given(arguments)); /* of large records it takes seconds */
     run->choice = choice;
-    enum status_code code = run->resume ? resumed_selection_read(run->folder, run->suite, &then, error) : STATUS_OK;
+    enum status_code code = is_asked ? resumed_selection_read(run->folder, run->suite, &then, error) : STATUS_OK;
     if (code != STATUS_OK) {
         return code;
     }
