@@ -285,7 +285,7 @@ void course_append(struct text *text, const struct report *report)
         const struct json *last = json_at(report->resumptions, count - 1);
         const char *started = json_string_or(json_get(last, "started"), NULL);
         const char *host = json_string_or(json_get(last, "host"), NULL);
-        text_append(text, "; it was cut short, and went on");
+        text_append(text, "; a run was cut short, and went on");
         if (count > 1) {
             text_format(text, " %zu times, last", count);
         }

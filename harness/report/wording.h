@@ -56,7 +56,7 @@ void statuses_append(struct text *text, const struct report *report);
  * that was asked for (--note-calibrated). */
 void counts_append(struct text *text, const struct report *report);
 
-/* That, and if a run went on: "; it was cut short, and went on 2 times, last at 2026-11-20T05:00:00Z on node2". */
+/* That, and if a run went on: "; a run was cut short, and went on 2 times, last at 2026-11-20T05:00:00Z on node2". */
 void course_append(struct text *text, const struct report *report);
 
 /* Whether the counts above say it. */

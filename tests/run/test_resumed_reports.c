@@ -46,7 +46,7 @@ static void reports_say_that_a_run_went_on(void **state)
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         struct text text = {0};
         assert_int_equal(report_render(report, formats[i], &style, &text, &scene->error), STATUS_OK);
-        assert_non_null(strstr(text_string(&text), "; it was cut short, and went on 2 times, last at 20"));
+        assert_non_null(strstr(text_string(&text), "; a run was cut short, and went on 2 times, last at 20"));
         text_release(&text);
     }
     struct text text = {0};
