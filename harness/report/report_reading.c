@@ -101,19 +101,33 @@ static bool attempt_add(struct reading *reading, const struct record_line *line)
     return made;
 }
 
-/* The line with which a run goes on that had been interrupted. */
-static bool resumption_add(struct report *report, const struct json *line)
+/* Where a run went on: its run_id, and of what is told of it the members of the same names. */
+static bool resumption_add(struct report *report, const struct json *run_id, const struct json *number,
+                           const struct json *started, const struct json *host)
 {
-    static const char *const members[][2] = {{"run_id", "run_id"}, {"resumption", "number"}, {"started", "started"}};
-    const struct json *host = json_get(json_get(line, "host"), "name");
     struct json *value = json_object_new();
-    bool made = value != NULL;
-    for (size_t at = 0; made && at < sizeof members / sizeof members[0]; at++) {
-        const struct json *member = json_get(line, members[at][0]);
-        made = json_set(value, members[at][1], member != NULL ? json_copy_new(member) : json_null_new());
-    }
-    made = made && json_set(value, "host", host != NULL ? json_copy_new(host) : json_null_new());
+    bool made = json_set(value, "run_id", run_id != NULL ? json_copy_new(run_id) : json_null_new()) &&
+                json_set(value, "number", number != NULL ? json_copy_new(number) : json_null_new()) &&
+                json_set(value, "started", started != NULL ? json_copy_new(started) : json_null_new()) &&
+                json_set(value, "host", host != NULL ? json_copy_new(host) : json_null_new());
     return json_append(report->resumptions, json_made(value, made));
+}
+
+/* The runs of the shards that a merged run is made of. */
+static bool shards_resumptions_add(struct report *report, const struct json *line)
+{
+    const struct json *runs = json_get(json_get(line, "merged"), "runs");
+    bool made = true;
+    for (size_t i = 0; i < json_count(runs) && made; i++) {
+        const struct json *run = json_at(runs, i), *list = json_get(run, "resumptions");
+        size_t count = json_kind(list) == JSON_KIND_ARRAY ? json_count(list) : 0;
+        for (size_t k = 0; k < count && made; k++) {
+            const struct json *one = json_at(list, k);
+            made = resumption_add(report, json_get(run, "run_id"), json_get(one, "number"), json_get(one, "started"),
+                                  json_get(one, "host"));
+        }
+    }
+    return made;
 }
 
 static bool line_take(struct reading *reading, const struct record_line *line)
@@ -123,10 +137,11 @@ static bool line_take(struct reading *reading, const struct record_line *line)
     switch (line->type) {
     case RECORD_LINE_RUN:
         report->ended = false;
-        return json_append(report->runs, json_copy_new(line->value));
+        return json_append(report->runs, json_copy_new(line->value)) && shards_resumptions_add(report, line->value);
     case RECORD_LINE_RESUMED:
         report->ended = false;
-        return resumption_add(report, line->value);
+        return resumption_add(report, json_get(line->value, "run_id"), json_get(line->value, "resumption"),
+                              json_get(line->value, "started"), json_get(json_get(line->value, "host"), "name"));
     case RECORD_LINE_CASE:
         return attempt_add(reading, line);
     case RECORD_LINE_END:

@@ -282,7 +282,14 @@ void course_append(struct text *text, const struct report *report)
     counts_append(text, report);
     size_t count = json_count(report->resumptions);
     if (count > 0) {
-        const struct json *last = json_at(report->resumptions, count - 1);
+        const struct json *last = json_at(report->resumptions, 0);
+        for (size_t at = 1; at < count; at++) { /* those of shards are not in the order of time */
+            const struct json *one = json_at(report->resumptions, at);
+            last =
+                strcmp(json_string_or(json_get(one, "started"), ""), json_string_or(json_get(last, "started"), "")) >= 0
+                    ? one
+                    : last;
+        }
         const char *started = json_string_or(json_get(last, "started"), NULL);
         const char *host = json_string_or(json_get(last, "host"), NULL);
         text_append(text, "; a run was cut short, and went on");

@@ -82,8 +82,11 @@ static enum status_code run_add(struct merge *merge, int source, const struct js
     int64_t shard = json_integer_or(json_get(json_get(line, "shard"), "index"), 0);
     *run = (struct merge_run){.source = source,
                               .shard = shard > 0 && shard <= merge->plan.shard_count ? (int)shard : 0,
-                              .line = json_copy_new(line)};
-    if (run->line == NULL) {
+                              .line = json_copy_new(line),
+                              .resumptions = json_array_new()};
+    if (run->line == NULL || run->resumptions == NULL) {
+        json_release(run->line);
+        json_release(run->resumptions);
         return merge_no_memory(error);
     }
     run->run_id = json_string_or(json_get(run->line, "run_id"), "");
@@ -98,10 +101,24 @@ static enum status_code run_add(struct merge *merge, int source, const struct js
     }
     if (code != STATUS_OK || *is_copy) {
         json_release(run->line);
+        json_release(run->resumptions);
     } else {
         merge->run_count++;
     }
     return code;
+}
+
+/* It was interrupted, and goes on. */
+static enum status_code resumption_add(struct merge *merge, const struct json *line, struct status *error)
+{
+    struct merge_run *run = &merge->runs[merge->run_count - 1];
+    const struct json *host = json_get(json_get(line, "host"), "name"), *number = json_get(line, "resumption");
+    struct json *value = json_object_new();
+    bool made = json_set(value, "number", number != NULL ? json_copy_new(number) : json_null_new()) &&
+                json_set(value, "started", json_string_new(json_string_or(json_get(line, "started"), ""))) &&
+                json_set(value, "host", host != NULL ? json_copy_new(host) : json_null_new());
+    run->finished = NULL;
+    return json_append(run->resumptions, json_made(value, made)) ? STATUS_OK : merge_no_memory(error);
 }
 
 static enum status_code end_add(struct merge *merge, const struct json *line, struct status *error)
@@ -167,7 +184,7 @@ static enum status_code source_read(struct merge *merge, int source, struct stat
         if (code == STATUS_OK && line.type == RECORD_LINE_RUN) {
             code = run_add(merge, source, line.value, &is_copy, error);
         } else if (code == STATUS_OK && line.type == RECORD_LINE_RESUMED && !is_copy) {
-            merge->runs[merge->run_count - 1].finished = NULL; /* it was interrupted, and goes on */
+            code = resumption_add(merge, line.value, error);
         } else if (code == STATUS_OK && line.type == RECORD_LINE_CASE && !is_copy) {
             code = case_add(merge, &line, error);
         } else if (code == STATUS_OK && line.type == RECORD_LINE_END && !is_copy) {
@@ -246,6 +263,7 @@ static void merge_release(struct merge *merge)
 {
     for (size_t i = 0; i < merge->run_count; i++) {
         json_release(merge->runs[i].line);
+        json_release(merge->runs[i].resumptions);
     }
     free(merge->runs);
     free(merge->entries);

@@ -198,7 +198,8 @@ static struct json *runs_json(const struct merge *merge)
                json_set(object, "run_id", json_string_new(run->run_id)) &&
                json_set(object, "started", json_string_new(run->started)) &&
                json_set(object, "finished", run->finished != NULL ? json_string_new(run->finished) : json_null_new()) &&
-               json_set(object, "host", host != NULL ? json_copy_new(host) : json_null_new());
+               json_set(object, "host", host != NULL ? json_copy_new(host) : json_null_new()) &&
+               json_set(object, "resumptions", json_share(run->resumptions));
         made = json_append(list, json_made(object, made));
     }
     return json_made(list, made);

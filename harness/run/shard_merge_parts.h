@@ -21,6 +21,7 @@ struct merge_run {
     const char *run_id, *started;
     const char *finished; /* NULL: it has no end line */
     bool interrupted;
+    struct json *resumptions; /* array of {"number", "started", "host"}: where it went on */
 };
 
 struct merge_entry {

@@ -139,6 +139,24 @@ static void a_shard_that_was_killed_lacks_what_it_did_not_finish(void **state)
 }
 
 /* As a task of an array that is requeued does it: what is there is not measured again, and so stands there once. */
+static void reports_say_where_it_went_on(const char *name, size_t count)
+{
+    struct command_result result = shard_do(0, "report", SHARD_WORDS(shard_path("%s", name), "--format", "json"));
+    struct json *document = command_document(&result);
+    const struct json *list = json_get(document, "resumptions");
+    assert_int_equal(json_count(list), count);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(json_integer_or(json_get(json_at(list, i), "number"), 0), 1);
+        assert_int_equal(strlen(json_string_or(json_get(json_at(list, i), "run_id"), "")), 32);
+    }
+    json_release(document);
+    command_result_release(&result);
+    result = shard_do(0, "report", SHARD_WORDS(shard_path("%s", name), "--format", "md"));
+    assert_int_equal(strstr(text_string(&result.output), "; a run was cut short, and went on at 20") != NULL,
+                     count > 0);
+    command_result_release(&result);
+}
+
 static void a_shard_that_was_killed_goes_on(void **state)
 {
     const char *parts = shard_parts_copy("resumed"), *out = shard_path("resumed/2");
@@ -157,6 +175,10 @@ static void a_shard_that_was_killed_goes_on(void **state)
     command_says(&result.output, "13 of 13 cases, of 3 runs\n");
     command_result_release(&result);
     the_whole_check(shard_path("resumed-merged"));
+    reports_say_where_it_went_on("resumed-merged", 1);
+    /* of a file from outside: what is no list is none */
+    shard_file_change(shard_path("resumed-merged/records.jsonl"), "\"resumptions\": [", "\"resumptions\": 7, \"x\": [");
+    reports_say_where_it_went_on("resumed-merged", 0);
 }
 
 /* No room for the file: what was there stays, and no other file is left. */
