@@ -61,11 +61,16 @@ do for [panel = 0:panels - 1] {
     set ylabel (scale > 1024.0 ** 2 ? "GiB" : scale > 1024.0 ? "MiB" : "KiB") font ",11" offset 0.8, 0
     set yrange [(BYTES_min - room) / scale:(BYTES_max + room) / scale]
     set format y "%.4g"
-    first = day * floor(TIME_min / day)
-    step = day * larger(1, ceil((TIME_max - first) / day / 6.0))
-    set xrange [TIME_min - 0.02 * (TIME_max - TIME_min) - 1:TIME_max + 0.02 * (TIME_max - TIME_min) + 1]
-    set xtics first, step
-    set format x "%m-%d" time
+    span = TIME_max - TIME_min
+    first = span < day ? TIME_min : day * floor(TIME_min / day)
+    step = span < day ? larger(60, ceil(span / 3.0)) : day * larger(1, ceil((TIME_max - first) / day / 6.0))
+    set xrange [TIME_min - 0.02 * span - 1:TIME_max + 0.02 * span + 1]
+    # runs of one day have hours, and those of more than a year the year; gnuplot itself would round to odd places
+    form = span < day ? "%m-%d %H:%M" : span > 300 * day ? "%Y-%m" : "%m-%d"
+    set xtics (strftime(form, first) first)
+    do for [place = 1:int((TIME_max - first) / step)] {
+        set xtics add (strftime(form, first + place * step) first + place * step)
+    }
     plot ARG1 index panel using 6:((BYTES_min - room) / scale):(0):(2 * room / scale + (BYTES_max - BYTES_min) / scale) \
              with vectors nohead linecolor rgb "#d55e00" dashtype 2 linewidth 1.5, \
          ARG1 index panel using 3:($5 / scale) with lines linecolor rgb "#e69f00" linewidth 2.5, \

@@ -188,8 +188,13 @@ static enum status_code page_draw(const struct plot_place *place, const struct t
     page.width = count == 1 ? 640 : 1070;
     page.height = 90 + 220 * ((count + 1) / 2);
     text_format(&page.title, "%s on %s", group->suite, group->device);
-    text_format(&words, "%s on %s; %d nights, %.10s to %.10s.", group->suite, group->device, group->night_count,
-                group->nights[0].started, group->nights[group->night_count - 1].started);
+    const char *first = group->nights[0].started, *last = group->nights[group->night_count - 1].started;
+    text_format(&words, "%s on %s; %d night%s, %.10s", group->suite, group->device, group->night_count,
+                group->night_count == 1 ? "" : "s", first);
+    if (strncmp(first, last, 10) != 0) {
+        text_format(&words, " to %.10s", last);
+    }
+    text_append(&words, ".");
     if (group->step_count == 0) {
         text_append(&words, " No step was found; these are the largest cases.");
     }
