@@ -90,10 +90,6 @@ static enum status_code baselines_join(struct gate_baselines *baselines, struct 
         runs[i] = &baselines->runs[i];
         if (i < LABELS_TOLD) {
             text_format(&baselines->words, "%s%s", i > 0 ? ", " : "", label_of(baselines, i));
-            /* a night is known by its date */
-            if (baselines->labels[i] != NULL) {
-                text_format(&baselines->words, " of %.10s", runs[i]->started);
-            }
         }
     }
     if (baselines->count > LABELS_TOLD) {

@@ -20,109 +20,6 @@ enum { RUNS_MOST = 1000000 };
 
 static const char latest_word[] = "latest";
 
-/* "2026-11-20T02:00  1f2e3d4c  12 cases  nightly on NVIDIA H200"; names come from records, and these from anywhere. */
-static void run_line_append(struct text *lines, const char *started, const char *run_id, int case_count,
-                            const char *const environment[ENVIRONMENT_COUNT])
-{
-    const char *suite = environment[ENVIRONMENT_SUITE], *device = environment[ENVIRONMENT_DEVICE];
-    struct text line = {0};
-    text_format(&line, "%.16s  %.8s  %d case%s  %s%s%s", started, run_id, case_count, case_count == 1 ? "" : "s",
-                suite != NULL ? suite : "(no suite)", device != NULL ? " on " : "", device != NULL ? device : "");
-    terminal_append(lines, text_string(&line));
-    text_append(lines, "\n");
-    lines->failed = lines->failed || line.failed;
-    text_release(&line);
-}
-
-/* ---- import ---- */
-
-struct importing {
-    struct history *history;
-    enum import_manner manner;
-    struct text lines; /* what was done, a line for each run */
-    int counts[IMPORT_KEPT + 1];
-    int empty_count; /* runs that attempted no case */
-};
-
-static void import_say(struct importing *importing, const struct run_figures *figures, const char *word)
-{
-    text_format(&importing->lines, "%-8s ", word);
-    run_line_append(&importing->lines, figures->started, figures->run_id, figures->case_count, figures->environment);
-}
-
-static enum status_code import_visit(const struct run_figures *figures, void *context, struct status *error)
-{
-    static const char *const words[] = {"added", "there", "renewed", "kept"};
-    struct importing *importing = context;
-    enum import_outcome outcome = IMPORT_PRESENT;
-    if (figures->case_count == 0) {
-        importing->empty_count++;
-        import_say(importing, figures, "empty");
-        return STATUS_OK;
-    }
-    enum status_code code = history_import(importing->history, figures, importing->manner, &outcome, error);
-    if (code == STATUS_OK) {
-        importing->counts[outcome]++;
-        import_say(importing, figures, words[outcome]);
-        if (figures->damaged_line_count > 0) {
-            output_warning("assay: history import: %s: %d line%s that a killed run left unfinished %s left out",
-                           figures->source, figures->damaged_line_count, figures->damaged_line_count == 1 ? "" : "s",
-                           figures->damaged_line_count == 1 ? "was" : "were");
-        }
-    }
-    return code;
-}
-
-static void totals_say(struct importing *importing)
-{
-    const int *counts = importing->counts;
-    text_format(&importing->lines, "%d added, %d renewed, %d there already", counts[IMPORT_ADDED],
-                counts[IMPORT_RENEWED], counts[IMPORT_PRESENT]);
-    if (counts[IMPORT_KEPT] > 0) {
-        text_format(&importing->lines, ", %d kept because the history has more of %s", counts[IMPORT_KEPT],
-                    counts[IMPORT_KEPT] == 1 ? "it" : "them");
-    }
-    if (importing->empty_count > 0) {
-        text_format(&importing->lines, ", %d left out without a case", importing->empty_count);
-    }
-    text_format(&importing->lines, ": %s\n", history_path(importing->history));
-}
-
-/* What was imported before an error is in the history, and is told. */
-static enum status_code records_import(const struct arguments *arguments, struct importing *importing,
-                                       struct status *error)
-{
-    enum status_code code = STATUS_OK;
-    for (int at = 1; at < arguments->operand_count && code == STATUS_OK; at++) {
-        code = run_figures_each(arguments->operands[at], import_visit, importing, error);
-    }
-    if (code == STATUS_OK) {
-        totals_say(importing);
-    }
-    struct status lost;
-    enum status_code printed = output_lines(&importing->lines, &lost);
-    return code == STATUS_OK && printed != STATUS_OK ? status_copy(error, printed, &lost) : code;
-}
-
-enum status_code history_import_action(const struct arguments *arguments, enum exit_code *exit_code,
-                                       struct status *error)
-{
-    const char *path = history_database(arguments);
-    struct importing importing = {.manner =
-                                      arguments_value(arguments, "replace") != NULL ? IMPORT_REPLACES : IMPORT_GUARDED};
-    (void)exit_code;
-    enum status_code code = parent_folders_make(path, error);
-    if (code == STATUS_OK) {
-        code = history_open(path, HISTORY_WRITE, &importing.history, error);
-    }
-    if (code == STATUS_OK) {
-        code = records_import(arguments, &importing, error);
-    }
-    history_close(importing.history);
-    text_release(&importing.lines);
-    return code;
-}
-
 /* ---- show ---- */
 
 static enum status_code run_choose(struct history *history, const char *name, const struct history_filter *filter,
@@ -172,6 +69,7 @@ static enum status_code list_show(struct history *history, const struct argument
     enum status_code code = history_runs_list(history, filter, &arena, &runs, error);
     if (code == STATUS_OK) {
         code = history_runs_render(history_path(history), &runs, format, &style, text, error);
+        history_nothing_tell(arguments, history, runs.count);
     }
     arena_release(&arena);
     return code;
@@ -360,7 +258,7 @@ static void gone_say(struct text *lines, const struct history_runs *gone, bool i
     for (int at = 0; at < gone->count; at++) {
         const struct history_run *run = &gone->runs[at];
         text_append(lines, is_dry ? "would go  " : "removed   ");
-        run_line_append(lines, run->started, run->run_id, run->case_count, run->environment);
+        history_run_line(lines, run->started, run->run_id, run->case_count, run->environment);
     }
 }
 
@@ -440,14 +338,14 @@ static enum status_code export_format_read(const struct arguments *arguments, en
 
 /* The oldest run first, so that a later export of the same history begins as this one does. */
 static enum status_code runs_export(struct history *history, const struct history_runs *runs, const char *pattern,
-                                    enum export_format format, struct text *text, struct status *error)
+                                    enum export_format format, struct text *text, int *line_count, struct status *error)
 {
     enum status_code code = STATUS_OK;
     history_export_begin(format, text);
     for (int at = runs->count - 1; at >= 0 && code == STATUS_OK; at--) {
         struct run_figures figures;
         code = history_figures(history, &runs->runs[at], &figures, error);
-        if (code == STATUS_OK && !history_export_run(&figures, pattern, format, text)) {
+        if (code == STATUS_OK && !history_export_run(&figures, pattern, format, text, line_count)) {
             code = status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the figures of a run");
         }
         run_figures_release(&figures);
@@ -464,6 +362,7 @@ enum status_code history_export_action(const struct arguments *arguments, enum e
     struct history_runs runs = {0};
     struct page_sink sink = {0};
     enum export_format format;
+    int line_count = 0;
     (void)exit_code;
     enum status_code code = export_format_read(arguments, &format, error);
     if (code == STATUS_OK) {
@@ -480,7 +379,8 @@ enum status_code history_export_action(const struct arguments *arguments, enum e
         code = history_sink_open(arguments, &sink, error);
     }
     if (code == STATUS_OK) {
-        code = runs_export(history, &runs, arguments_value(arguments, "case"), format, &sink.text, error);
+        code = runs_export(history, &runs, arguments_value(arguments, "case"), format, &sink.text, &line_count, error);
+        history_nothing_tell(arguments, history, line_count);
         code = page_sink_close(&sink, code, error);
     }
     arena_release(&arena);

@@ -38,10 +38,11 @@ static struct history_filter filter_of(struct gate_baselines *baselines)
                                    .except = run->run_id[0] != '\0' ? run->run_id : NULL};
 }
 
-/* "results/history.db: run 1f2e3d4c", as `assay history show` names it. */
-static const char *run_label(struct gate_baselines *baselines, const struct history *history, const char *run_id)
+/* "results/history.db: run 1f2e3d4c of 2026-11-20", as `assay history show` names it. */
+static const char *run_label(struct gate_baselines *baselines, const struct history *history, const char *run_id,
+                             const char *started)
 {
-    return arena_format(&baselines->arena, "%s: run %.8s", history_path(history), run_id);
+    return arena_format(&baselines->arena, "%s: run %.8s of %.10s", history_path(history), run_id, started);
 }
 
 /* label: what the run is; NULL: its own source says it. */
@@ -142,7 +143,8 @@ static enum status_code newest_add(struct gate_baselines *baselines, struct hist
     for (int at = chain.kept_count - 1; at >= 0 && code == STATUS_OK; at--) {
         code = gate_baseline_room(baselines->count, error);
         if (code == STATUS_OK) {
-            baselines->labels[baselines->count] = run_label(baselines, history, chain.kept[at].run_id);
+            baselines->labels[baselines->count] =
+                run_label(baselines, history, chain.kept[at].run_id, chain.kept[at].started);
             baselines->runs[baselines->count++] = chain.kept[at];
             chain.kept[at] = (struct run_figures){0};
         }
@@ -200,8 +202,9 @@ static enum status_code run_use(struct gate_baselines *baselines, struct history
 {
     struct history_run run;
     enum status_code code = history_run_find(history, word, &baselines->arena, &run, error);
-    return code == STATUS_OK ? figures_add(baselines, history, &run, run_label(baselines, history, run.run_id), error)
-                             : code;
+    return code == STATUS_OK
+               ? figures_add(baselines, history, &run, run_label(baselines, history, run.run_id, run.started), error)
+               : code;
 }
 
 static enum status_code ancestor_use(struct gate_baselines *baselines, struct history *history, const char *word,
@@ -215,8 +218,9 @@ static enum status_code ancestor_use(struct gate_baselines *baselines, struct hi
     if (code == STATUS_OK && !ancestor.found) {
         baselines->lacking = ancestor.why_not;
     } else if (code == STATUS_OK) {
-        const char *label = arena_format(&baselines->arena, "%s: run %.8s, %d commit%s before", history_path(history),
-                                         ancestor.run.run_id, ancestor.distance, ancestor.distance == 1 ? "" : "s");
+        const char *label = arena_format(&baselines->arena, "%s: run %.8s of %.10s, %d commit%s before",
+                                         history_path(history), ancestor.run.run_id, ancestor.run.started,
+                                         ancestor.distance, ancestor.distance == 1 ? "" : "s");
         code = figures_add(baselines, history, &ancestor.run, label, error);
     }
     return code;

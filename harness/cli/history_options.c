@@ -7,6 +7,7 @@
 
 #include "harness/cli/output.h"
 #include "harness/cli/output_place.h"
+#include "harness/report/escape.h"
 
 const char *history_database(const struct arguments *arguments)
 {
@@ -59,4 +60,32 @@ struct report_style history_style(const struct arguments *arguments, const struc
     return (struct report_style){.width = terminal_width(stdout),
                                  .colour = arguments_value(arguments, "output") == NULL && terminal_is_lively(stdout),
                                  .plots = plots};
+}
+
+/* "2026-11-20T02:00  1f2e3d4c  12 cases  nightly on NVIDIA H200"; names come from records, and these from anywhere. */
+void history_run_line(struct text *lines, const char *started, const char *run_id, int case_count,
+                      const char *const environment[ENVIRONMENT_COUNT])
+{
+    const char *suite = environment[ENVIRONMENT_SUITE], *device = environment[ENVIRONMENT_DEVICE];
+    struct text line = {0};
+    text_format(&line, "%.16s  %.8s  %d case%s  %s%s%s", started, run_id, case_count, case_count == 1 ? "" : "s",
+                suite != NULL ? suite : "(no suite)", device != NULL ? " on " : "", device != NULL ? device : "");
+    terminal_append(lines, text_string(&line));
+    text_append(lines, "\n");
+    lines->failed = lines->failed || line.failed;
+    text_release(&line);
+}
+
+void history_nothing_tell(const struct arguments *arguments, const struct history *history, int count)
+{
+    static const char *const choices[] = {"suite", "device", "since", "before", "case"};
+    bool chooses = false;
+    for (size_t at = 0; at < sizeof choices / sizeof choices[0]; at++) {
+        chooses = chooses || arguments_value(arguments, choices[at]) != NULL;
+    }
+    if (count == 0 && chooses) {
+        output_warning("assay: history %s: nothing in %s is of what the options choose; `assay history show` without "
+                       "them lists all runs",
+                       arguments->operands[0], history_path(history));
+    }
 }

@@ -25,6 +25,14 @@ enum status_code history_filter_read(const struct arguments *arguments, struct h
 /* Where a result goes: --output FILE, which must not be the history, or standard output. Closed by page_sink_close. */
 enum status_code history_sink_open(const struct arguments *arguments, struct page_sink *sink, struct status *error);
 
+/* "2026-11-20T02:00  1f2e3d4c  12 cases  nightly on cuda (NVIDIA H200)" and a line's end; what a terminal would obey is
+ * no part of it. */
+void history_run_line(struct text *lines, const char *started, const char *run_id, int case_count,
+                      const char *const environment[ENVIRONMENT_COUNT]);
+
+/* A warning if options chose something, and count, of what they chose, is 0. */
+void history_nothing_tell(const struct arguments *arguments, const struct history *history, int count);
+
 /* How a page looks there. */
 struct report_style history_style(const struct arguments *arguments, const struct plot_set *plots);
 

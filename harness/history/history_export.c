@@ -111,7 +111,7 @@ static bool json_line(const struct run_figures *figures, const struct case_figur
 }
 
 bool history_export_run(const struct run_figures *figures, const char *pattern, enum export_format format,
-                        struct text *text)
+                        struct text *text, int *line_count)
 {
     bool made = true;
     for (int at = 0; at < figures->case_count && made; at++) {
@@ -119,6 +119,7 @@ bool history_export_run(const struct run_figures *figures, const char *pattern, 
         if (pattern != NULL && !case_figures_match(one, pattern) && fnmatch(pattern, one->label, 0) != 0) {
             continue;
         }
+        ++*line_count;
         if (format == EXPORT_CSV) {
             csv_line(figures, one, text);
         } else {

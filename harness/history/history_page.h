@@ -22,8 +22,9 @@ enum export_format { EXPORT_JSON_LINES, EXPORT_CSV };
 /* Appends the names of the fields, of CSV alone. */
 void history_export_begin(enum export_format format, struct text *text);
 
-/* Appends the cases of a run whose id, label or tag the pattern matches; NULL: all. False if memory ran out. */
+/* Appends the cases of a run whose id, label or tag the pattern matches; NULL: all. *line_count grows by so
+ * many. False if memory ran out. */
 bool history_export_run(const struct run_figures *figures, const char *pattern, enum export_format format,
-                        struct text *text);
+                        struct text *text, int *line_count);
 
 #endif

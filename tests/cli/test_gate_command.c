@@ -152,6 +152,7 @@ static void a_history_knows_earlier_nights(void **state)
     gate_check("n21 --baseline latest --history nights.db", 0,
                "note: 1 run after that of the baseline did not pass, and is no baseline; if it is right, --since", "");
     gate_check("n22 --baseline median:2 --history nights.db --json", 0, " of 2026-11-21, nights.db: run 1119", "");
+    gate_check("n22 --baseline latest --history nights.db", 0, " of 2026-11-21: 1 case\n", "");
     gate_check("n22 --baseline median:2 --history nights.db", 0, "the median of 2 runs (nights.db: run 1121", "");
     gate_check("n22 --baseline median:7 --history nights.db", 0, "the median of 3 runs (", "");
     gate_check("n22 --baseline latest --baseline n18 --history nights.db", 0, "the median of 2 runs (nights.db: ", "");

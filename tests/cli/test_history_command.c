@@ -88,6 +88,46 @@ static void a_history_from_its_first_night_to_its_end(void **state)
                       "ok        100.00 MiB", "400.00 MiB\n", "case: gpt2 infer float32 b1 s512\n"));
 }
 
+/* A name that nothing has is no empty history. */
+static void what_matches_nothing_is_told(void **state)
+{
+    struct history_scene *scene = *state;
+    char nights[SCENE_PATH_BYTES];
+    nights_append(scene, 2);
+    expect_said(scene, WORDS("import", scene->records), WORDS("2 added"));
+    const char *const *const lines[] = {WORDS("show", "--device", "*L4*"), WORDS("export", "--case", "zz*"),
+                                        WORDS("export", "--since", "2027-01-01", "--format", "csv")};
+    for (int at = 0; at < 3; at++) {
+        struct command_result result = history_run(scene, lines[at]);
+        assert_int_equal(result.exit_code, 0);
+        command_says(&result.error, "history.db is of what the options choose; `assay history show` without them");
+        command_result_release(&result);
+    }
+    struct command_result result = history_run(scene, WORDS("show", "--device", "*H200*"));
+    assert_string_equal(text_string(&result.error), "");
+    command_result_release(&result);
+    /* the folder of all nights is no folder of a run */
+    snprintf(nights, sizeof nights, "%s/nights", scene->folder);
+    assert_int_equal(mkdir(nights, 0755), 0);
+    expect_refused(scene, WORDS("import", nights), "of a folder of nights name each of them: ");
+    assert_int_equal(rmdir(nights), 0);
+}
+
+/* Records that somebody changed are refused, and taken if he says so. */
+static void the_past_is_measured_once(void **state)
+{
+    struct history_scene *scene = *state;
+    char other[SCENE_PATH_BYTES];
+    snprintf(other, sizeof other, "%s/other.jsonl", scene->folder);
+    night_append(scene->records, &(struct night_facts){.run_id = "run-00"});
+    night_append(other, &(struct night_facts){.run_id = "run-00", .allocated_more = 512});
+    expect_said(scene, WORDS("import", scene->records), WORDS("1 added"));
+    expect_refused(scene, WORDS("import", other), "allocated peak 104858112 bytes, and 104858624 in them. Nothing of");
+    expect_refused(scene, WORDS("show", "--replace"), "history show: takes no --replace");
+    expect_said(scene, WORDS("import", "--replace", other), WORDS("renewed ", "0 added, 1 renewed"));
+    expect_refused(scene, WORDS("import", scene->records), "import them with --replace");
+}
+
 /* Records come from anywhere: what a terminal would obey is no part of a line. */
 static void names_are_told_without_what_a_terminal_obeys(void **state)
 {
@@ -231,6 +271,8 @@ int main(void)
 #define SCENE_TEST(test) cmocka_unit_test_setup_teardown(test, history_scene_open, history_scene_close)
     const struct CMUnitTest tests[] = {
         SCENE_TEST(a_history_from_its_first_night_to_its_end),
+        SCENE_TEST(what_matches_nothing_is_told),
+        SCENE_TEST(the_past_is_measured_once),
         SCENE_TEST(names_are_told_without_what_a_terminal_obeys),
         SCENE_TEST(what_it_cannot_do_it_says),
         SCENE_TEST(steps_are_shown_and_kept),

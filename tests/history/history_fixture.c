@@ -177,12 +177,13 @@ struct text history_exported(const char *database)
     struct arena arena = {0};
     struct history_runs runs;
     struct text text = {0};
+    int line_count = 0;
     assert_int_equal(history_open(database, HISTORY_READ, &history, NULL), STATUS_OK);
     assert_int_equal(history_runs_list(history, &all, &arena, &runs, NULL), STATUS_OK);
     for (int at = runs.count - 1; at >= 0; at--) {
         struct run_figures figures;
         assert_int_equal(history_figures(history, &runs.runs[at], &figures, NULL), STATUS_OK);
-        assert_true(history_export_run(&figures, NULL, EXPORT_JSON_LINES, &text));
+        assert_true(history_export_run(&figures, NULL, EXPORT_JSON_LINES, &text, &line_count));
         run_figures_release(&figures);
     }
     arena_release(&arena);
