@@ -15,7 +15,7 @@
 enum { ROWS_MAXIMUM = 1000000 };
 
 static const struct option_row options[] = {
-    {"baseline", OPTION_REPEATED, "WHAT", "what the run is held against, as below; several: their median"},
+    {"baseline", OPTION_REPEATED, "WHAT", "what the run is held against (see Baselines); several: their median"},
     {"history", OPTION_VALUE, "FILE", "where those runs are (default: $ASSAY_HISTORY, else " HISTORY_DEFAULT_FILE ")"},
     {"since", OPTION_VALUE, "DATE", "latest, median:N: of the nights since then alone: they begin anew"},
     {"policy", OPTION_VALUE, "FILE", "rules, tiers and known failures (docs/GATE.md; default: built in, exact)"},
@@ -198,6 +198,7 @@ const struct command command_gate = {
                "Exit codes:\n"
                "  0  GO: nothing is beyond its bounds\n"
                "  1  NO-GO: something is, or a verdict of the run failed\n"
+               "  2  nothing was judged: a file or an option is wrong\n"
                "  3  INCONCLUSIVE: the run was cut short, a case is missing or was not measured, or the baseline was\n"
                "     refused\n",
     .options = options,

@@ -11,7 +11,7 @@
 
 static const struct option_row options[] = {
     {"database", OPTION_VALUE, "FILE", "the history (default: $ASSAY_HISTORY, else " HISTORY_DEFAULT_FILE ")"},
-    {"replace", OPTION_FLAG, NULL, "import: take records that say something else of a case than was imported before"},
+    {"replace", OPTION_FLAG, NULL, "import: take records that say something else than before"},
     {"suite", OPTION_VALUE, "GLOB", "show, trend, prune, export: runs of suites whose name matches"},
     {"device", OPTION_VALUE, "GLOB", "the same of devices as show prints them: '*H200*'"},
     {"since", OPTION_VALUE, "DATE", "show, trend, export: runs that started on DATE or later: 2026-11-01"},
@@ -21,7 +21,7 @@ static const struct option_row options[] = {
     {"level", OPTION_VALUE, "LIST", "trend: of these alone: requested,allocated,reserved,device,process"},
     {"keep", OPTION_VALUE, "N", "prune: of each suite and device the newest N runs stay"},
     {"dry-run", OPTION_FLAG, NULL, "prune: say what would go, and change nothing"},
-    {"format", OPTION_VALUE, "FORMAT", "show, trend: " REPORT_PAGE_HELP "; export: jsonl (default) or csv"},
+    {"format", OPTION_VALUE, "FORMAT", REPORT_PAGE_HELP "; export: jsonl or csv"},
     {"output", OPTION_VALUE, "FILE", "show, trend, export: write to FILE instead of standard output"},
     {"plots", OPTION_VALUE, "FOLDER", "trend: keep the plots there (html has them in the page)"},
     {NULL, OPTION_FLAG, NULL, NULL},

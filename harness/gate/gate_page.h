@@ -20,7 +20,7 @@ enum gate_format {
         GATE_FORMAT_COUNT
 };
 
-#define GATE_FORMAT_HELP_WORD(name, word) ", " word
+#define GATE_FORMAT_HELP_WORD(name, word) "; " word
 #define GATE_FORMAT_HELP                  REPORT_PAGE_HELP GATE_FORMAT_TABLE(GATE_FORMAT_HELP_WORD)
 
 struct gate_style {

@@ -284,8 +284,15 @@ static void unknown_append(struct text *text, const struct gate *gate, const cha
 static void go_append(struct text *text, const struct gate *gate)
 {
     const int held = gate->baseline != NULL ? gate->held_count : gate->judged_count;
+    const int advised = gate->counts[GATE_BREACH];
     text_format(text, "%d case%s %s", held, held == 1 ? "" : "s",
-                gate->baseline != NULL ? "held against the baseline, none beyond its bounds" : "measured, none failed");
+                gate->baseline != NULL ? "held against the baseline, " : "measured, ");
+    if (advised > 0) {
+        text_format(text, "of which %d %s where %s tier only advises", advised, advised == 1 ? "fails" : "fail",
+                    advised == 1 ? "its" : "their");
+    } else {
+        text_append(text, gate->baseline != NULL ? "none beyond its bounds" : "none failed");
+    }
     if (gate->counts[GATE_WARN] > 0) {
         text_format(text, "; %d with a warning", gate->counts[GATE_WARN]);
     }
@@ -297,10 +304,6 @@ static void go_append(struct text *text, const struct gate *gate)
     }
     if (gate->counts[GATE_NEW] > 0) {
         text_format(text, "; %d new", gate->counts[GATE_NEW]);
-    }
-    if (gate->counts[GATE_BREACH] > 0) {
-        text_format(text, "; %d beyond %s, which only advises", gate->counts[GATE_BREACH],
-                    gate->counts[GATE_BREACH] == 1 ? "its bound" : "their bounds");
     }
 }
 
