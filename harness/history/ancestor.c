@@ -180,6 +180,13 @@ enum status_code history_ancestor(struct history *history, const struct history_
         return STATUS_OK;
     }
     struct text lines = parents_ask(folder, commit, arena, &ancestor->why_not);
+    if (ancestor->why_not != NULL) {
+        const char *words = arena_format(arena,
+                                         "%s; an ancestor is looked for among the commits of assay itself, which was "
+                                         "built at %s: call this in its repository, or take latest or run:ID",
+                                         ancestor->why_not, commit);
+        ancestor->why_not = words != NULL ? words : ancestor->why_not;
+    }
     if (ancestor->why_not == NULL && !lines_search(text_string(&lines), &runs, commits, ancestor, &count)) {
         ancestor->why_not = none_words(commit, count, clone_is_shallow(folder, arena), arena);
     }

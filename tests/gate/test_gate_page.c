@@ -330,7 +330,7 @@ static void a_format_that_is_none_lists_those_that_are(void **state)
     (void)state;
     assert_int_equal(gate_format_parse("githubb", &style, &error), STATUS_INVALID);
     assert_non_null(
-        strstr(error.text, "'githubb' is not a format of a gate; use table, md, json, html or latex, github"));
+        strstr(error.text, "'githubb' is not a format of a gate; use table, md, json, html or latex; github"));
     assert_int_equal(gate_format_parse("csv", &style, &error), STATUS_INVALID);
 }
 

@@ -397,7 +397,7 @@ static void the_policy_that_is_shipped_is_one(void **state)
     if (gate_policy_read("ci/policy.yaml", &policy, &error) != STATUS_OK) {
         fail_msg("%s", error.text);
     }
-    assert_int_equal(policy.rule_count, 4);
+    assert_int_equal(policy.rule_count, 3);
     assert_int_equal(policy.known_count, 0); /* a copy of it excuses nothing */
     sides_begin();
     now.cases[0].id = "gpt2/train/float32/b8";
@@ -405,10 +405,6 @@ static void the_policy_that_is_shipped_is_one(void **state)
     assert_int_equal(rules.of[LEVEL_PROCESS].fail.bytes, 16 * mib);
     assert_true(rules.of[LEVEL_PROCESS].fail.fraction == 0.02);
     assert_int_equal(rules.of[LEVEL_REQUESTED].fail.bytes, 0);
-    now.cases[0].tags = "experimental";
-    gate_policy_settle(&policy, &now.cases[0], &rules);
-    assert_int_equal(rules.of[LEVEL_REQUESTED].tier, GATE_TIER_ADVISORY);
-    assert_false(rules.of[LEVEL_REQUESTED].has_bounds);
     gate_policy_release(&policy);
 }
 

@@ -202,7 +202,10 @@ static void without_git_or_a_commit_it_says_why(void **state)
     char *path = strdup(getenv("PATH"));
     measured(all, "of-first", all->commits[0], "2026-11-20T02:00:00Z");
     expect_none(all, all->scene->folder, all->commits[3], "git says: fatal: not a git repository");
-    expect_none(all, all->repository, "abcdef0123", "git says: fatal: bad revision 'abcdef0123'");
+    expect_none(
+        all, all->repository, "abcdef0123",
+        "git says: fatal: bad revision 'abcdef0123'; an "
+        "ancestor is looked for among the commits of assay itself, which was built at abcdef0123: call this in");
     expect_none(all, all->repository, NULL, "do not say of which revision they are");
     expect_none(all, all->repository, "--output=/tmp/harm", "do not say of which revision they are");
     expect_none(all, all->repository, "a b", "do not say of which revision they are");
