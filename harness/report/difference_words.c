@@ -4,14 +4,21 @@
 
 #include "harness/report/difference_view.h"
 
+enum { DAY_BYTES = 10 }; /* "2026-11-22" */
+
+/* "assay 0.1.0 (316b230e) on cuda (NVIDIA H200), 2026-11-22, DIR (99 cases: 99 ok)"; the day on which it began. */
 void side_append(struct text *text, const struct report *report)
 {
-    const struct json *tool = json_get(report_run(report), "tool");
+    const struct json *run = report_run(report), *tool = json_get(run, "tool");
+    const char *revision = json_string_or(json_get(tool, "revision"), "");
+    const char *started = json_string_or(json_get(run, "started"), "");
     struct text device = {0};
     text_format(text, "%s %s", json_string_or(json_get(tool, "name"), "?"),
                 json_string_or(json_get(tool, "version"), "?"));
+    text_format(text, "%s%s%s", revision[0] != '\0' ? " (" : "", revision, revision[0] != '\0' ? ")" : "");
     device_append(&device, report);
-    text_format(text, "%s%s, %s (", device.length > 0 ? " on " : "", text_string(&device), report->source);
+    text_format(text, "%s%s%s%.*s, %s (", device.length > 0 ? " on " : "", text_string(&device),
+                started[0] != '\0' ? ", " : "", DAY_BYTES, started, report->source);
     statuses_append(text, report);
     text_append(text, ")");
     text_release(&device);

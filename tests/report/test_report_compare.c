@@ -281,7 +281,8 @@ static void the_revision_is_told(void **state)
     const struct sides *sides = *state;
     revision_run(sides->base, "a35b9e5");
     revision_run(sides->other, "b46c2fe-dirty");
-    compared_contains(sides, DIFFERENCE_SAME, (const char *const[]){"revision", "a35b9e5", "b46c2fe-dirty", NULL});
+    compared_contains(sides, DIFFERENCE_SAME,
+                      (const char *const[]){"old: assay 0.1.0 (a35b9e5), 2026-11-21, ", "b46c2fe-dirty", NULL});
     page_contains(sides->other, REPORT_MARKDOWN, "assay 0.1.0 (b46c2fe-dirty)");
     page_contains(sides->other, REPORT_HTML, "assay 0.1.0 (b46c2fe-dirty)");
     page_contains(sides->other, REPORT_JUNIT, "<property name=\"revision\" value=\"b46c2fe-dirty\"/>");
