@@ -98,10 +98,14 @@ static enum status_code kind_find(const struct question_case *question, const st
     const char *target = question->input.target;
     const char *attention = attention_name(question->input.workload->attention);
     *kind = NULL;
-    if (law_element_bytes(point->precision) == 0) {
+    if (law_precision_is_quantised(point->precision)) {
+        text_format(cause, "the law has no terms for quantised weights (%s)", point->precision);
+    } else if (law_element_bytes(point->precision) == 0) {
         text_append(cause, "the law is for float32, float16 and bfloat16; choose one of them with --precision");
+    } else if (law_point_obstacle(question->input.config) != NULL) {
+        text_format(cause, "the law has no terms for such a model (%s)", law_point_obstacle(question->input.config));
     } else if (point->weights_bytes <= 0 || !law_point_model(question->input.config, attention, point)) {
-        text_append(cause, "the law has no terms for such a model (convolutions, experts, encoder and decoder)");
+        text_append(cause, "the weights of such a model are not known, or beyond 63 bits");
     } else {
         *kind = law_file_kind(law, point->kind, target, &count);
     }

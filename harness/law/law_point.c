@@ -5,6 +5,7 @@
 
 #include "harness/base/size.h"
 #include "models/config/family.h"
+#include "models/forward/experts.h"
 
 int law_element_bytes(const char *precision)
 {
@@ -12,6 +13,11 @@ int law_element_bytes(const char *precision)
         return 4;
     }
     return strcmp(precision, "float16") == 0 || strcmp(precision, "bfloat16") == 0 ? 2 : 0;
+}
+
+bool law_precision_is_quantised(const char *precision)
+{
+    return strcmp(precision, "int8") == 0 || strcmp(precision, "int4") == 0 || strcmp(precision, "fp8") == 0;
 }
 
 /* Classes of one type that keep other tensors alive are kinds of their own. */
@@ -41,21 +47,74 @@ static bool products_set(const struct config *config, struct law_point *point)
     return fits;
 }
 
+/* Experts in every layer, and nothing that every token uses beside them. */
+static bool experts_are_alone(const struct config *config)
+{
+    bool are_alone = config->shared_ffn == 0 && config->expert_groups == 0;
+    for (int64_t layer = 0; layer < config->layers && are_alone; layer++) {
+        are_alone = experts_in_layer(config, layer);
+    }
+    return are_alone;
+}
+
+/* The numbers of a token in feed-forwards: of experts, of as many as it takes. False: beyond 63 bits. */
+static bool ffn_set(const struct config *config, struct law_point *point)
+{
+    point->ffn = config->ffn;
+    return config->experts == 0 || size_multiply(config->expert_ffn, config->active_experts, &point->ffn);
+}
+
+const char *law_point_obstacle(const struct config *config)
+{
+    const struct family *family = config->family;
+    if (family == NULL || !family->has_attention) {
+        return "convolutions";
+    }
+    if (config->experts > 0 && !experts_are_alone(config)) {
+        return "experts beside shared ones or dense layers";
+    }
+    if (config->latent > 0) {
+        return "latent attention";
+    }
+    if (config->decoder_layers > 0) {
+        return "an encoder with a decoder";
+    }
+    return config->heads == 0 || config->ffn == 0 ? "layers without heads or a feed-forward" : NULL;
+}
+
+bool law_point_has_terms(const struct law_point *point)
+{
+    return point->hidden > 0;
+}
+
+static void numbers_clear(struct law_point *point)
+{
+    point->hidden = point->width = point->cached_width = 0;
+    point->heads = point->layers = point->ffn = point->vocab = 0;
+}
+
 bool law_point_model(const struct config *config, const char *attention, struct law_point *point)
 {
     const struct family *family = config->family;
-    if (family == NULL || !family->has_attention || config->experts > 0 || config->latent > 0 ||
-        config->decoder_layers > 0 || config->heads == 0 || config->ffn == 0) {
+    bool has_terms = law_point_obstacle(config) == NULL;
+    numbers_clear(point);
+    if (family == NULL) {
         return false;
     }
     point->kind = kind_of(config);
-    point->attention = family->attends_eagerly ? "eager" : attention;
+    point->attention = !family->has_attention ? "none" : family->attends_eagerly ? "eager" : attention;
+    if (!products_set(config, point)) {
+        return false;
+    }
+    if (!has_terms) {
+        point->width = point->cached_width = 0;
+        return true;
+    }
     point->hidden = config->hidden;
     point->heads = config->heads;
     point->layers = config->layers;
-    point->ffn = config->ffn;
     point->vocab = family->is_image ? 0 : config->vocab;
-    return products_set(config, point);
+    return ffn_set(config, point);
 }
 
 int64_t law_point_tokens(const struct law_point *point)

@@ -21,7 +21,7 @@ enum { POINT_BYTES_UNKNOWN = -1 };
     X(program, "program")     /* that was measured: "assay", "PyTorch 2.1" */                                          \
     X(mode, "mode")           /* "infer", "generate" */                                                                \
     X(precision, "precision") /* "float32", "float16", "bfloat16" */                                                   \
-    X(attention, "attention") /* "sdpa", "eager": what the class does, whatever was asked */                           \
+    X(attention, "attention") /* "sdpa", "eager": what the class does, whatever was asked; "none" */                   \
     X(logits, "logits")       /* "all", "last"; "none": without the head */                                            \
     X(cache, "cache")         /* "none", "dynamic", "static" */
 
@@ -35,7 +35,7 @@ enum { POINT_BYTES_UNKNOWN = -1 };
     X(cached_width, "cached") /* of the heads of keys as a cache keeps them */                                         \
     X(heads, "heads")                                                                                                  \
     X(layers, "layers")                                                                                                \
-    X(ffn, "ffn")                                                                                                      \
+    X(ffn, "ffn")               /* of a feed-forward; of experts that of one, times how many a token takes */          \
     X(vocab, "vocab")           /* 0: it has no logits over tokens */                                                  \
     X(image_values, "image")    /* numbers of one image; 0: text */                                                    \
     X(weights_bytes, "weights") /* parameters and buffers after loading */
@@ -59,12 +59,22 @@ struct law_point {
 #undef LAW_POINT_NUMBER
 };
 
-/* Bytes of a number that is computed with; 0: the precision is not of this law (quantised, autocast). */
+/* Bytes of a number that is computed with; 0: no moment has terms for the precision (quantised, autocast). */
 int law_element_bytes(const char *precision);
 
-/* The numbers of a model, its kind and its attention (asked for: "sdpa" or "eager"). False if its kind is of no law:
- * no attention, experts, an encoder with a decoder, latent attention. Texts are static or config's. */
+/* Whether weights are stored in fewer bits than they are computed with: "int8", "int4", "fp8". */
+bool law_precision_is_quantised(const char *precision);
+
+/* Why no moment has terms for a model ("experts"); NULL: they have. Static. */
+const char *law_point_obstacle(const struct config *config);
+
+/* The numbers of a model, its kind and its attention (asked for: "sdpa" or "eager"). A model that no moment has terms
+ * for has its kind, and no numbers but those of an image: its segments are replayed all the same. False: a size is
+ * beyond 63 bits. Texts are static or config's. */
 bool law_point_model(const struct config *config, const char *attention, struct law_point *point);
+
+/* Whether the moments have terms for it. */
+bool law_point_has_terms(const struct law_point *point);
 
 /* batch x (seq + new_tokens): the tokens that lie in memory at the end. A batch of 8 and 512 tokens each may lie within
  * what was measured of batches and of lengths, and their 4096 tokens beyond it. INT64_MAX: beyond 63 bits. */

@@ -12,7 +12,7 @@ struct law_model {
     bool is_known, has_terms;
     enum point_reason reason;
     struct law_point numbers; /* of either attention; its texts are words */
-    bool is_always_eager;
+    const char *attention;    /* of its class, whatever is asked: "eager", "none"; NULL: what is asked */
 };
 
 static enum status_code no_memory(struct status *error)
@@ -44,7 +44,8 @@ static void model_look_up(struct law_points *points, const struct point_places *
     if (code == STATUS_OK) {
         found->has_terms = law_point_model(&model.config, "sdpa", &found->numbers);
         found->reason = POINT_OTHER_KIND;
-        found->is_always_eager = found->has_terms && strcmp(found->numbers.attention, "eager") == 0;
+        found->attention =
+            found->has_terms && strcmp(found->numbers.attention, "sdpa") != 0 ? found->numbers.attention : NULL;
         found->numbers.kind = name_table_keep(&points->words, &points->arena, found->numbers.kind);
         found->has_terms = found->has_terms && found->numbers.kind != NULL;
         model_release(&model);
@@ -87,7 +88,7 @@ bool law_points_model(struct law_points *points, const struct point_places *plac
     }
     const struct law_point *numbers = &found->numbers;
     point->kind = numbers->kind;
-    point->attention = found->is_always_eager ? "eager" : attention;
+    point->attention = found->attention != NULL ? found->attention : attention;
     point->hidden = numbers->hidden;
     point->width = numbers->width;
     point->cached_width = numbers->cached_width;

@@ -24,9 +24,9 @@
     X(DISTURBED, "disturbed")                                                                                          \
     X(PREDICTED, "predicted, not measured (meta)")                                                                     \
     X(PLACED, "on several devices, or a search")                                                                       \
-    X(OTHER_NUMBERS, "quantised or under autocast")                                                                    \
+    X(OTHER_NUMBERS, "under autocast")                                                                                 \
     X(OTHER_WAYS, "with padding, beams or a quantised cache")                                                          \
-    X(OTHER_KIND, "of models that no term is for (convolutions, experts, encoder and decoder)")                        \
+    X(OTHER_KIND, "of models with sizes beyond 63 bits")                                                               \
     X(NOT_FOUND, "of models that were not found")                                                                      \
     X(BEYOND, "with a name or a size that a table of points cannot hold")                                              \
     X(BELOW_WEIGHTS, "with a peak below the weights, which cannot be")                                                 \

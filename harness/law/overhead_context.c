@@ -106,6 +106,7 @@ static void models_leave(struct bench *bench, struct overhead_context *context)
             double measured = (double)one->point->footprint_bytes;
             double off = (bytes + (double)one->point->replayed_bytes - measured) / measured;
             bench->errors[error_count++] = off;
+            bench->law->replayed[one->place] = off;
             if (bench->law->kinds[bench->law->kind_of_point[one->place]].counts) {
                 bench->law->errors[OVERHEAD_FOOTPRINT][FORM_REPLAYED][one->place] = off;
             }

@@ -83,7 +83,16 @@ static void kind_append(struct text *text, const struct overhead_group *kind)
     row.value = kind->counts ? kind->allocator_bytes : NAN;
     row.model_count = kind->model_count;
     row.errors = kind->counts ? &kind->errors[OVERHEAD_ALLOCATED] : &kind->borrowed;
-    row_append(text, &row);
+    if (kind->has_terms) {
+        row_append(text, &row);
+    }
+    if (kind->replayed.count > 0) {
+        row.level = overhead_level_name(OVERHEAD_FOOTPRINT);
+        row.name = overhead_form_key(FORM_REPLAYED);
+        row.value = NAN;
+        row.errors = &kind->replayed;
+        row_append(text, &row);
+    }
     for (int term = 0; term < TERM_COUNT && kind->counts; term++) {
         if (kind->fit.is_seen[term]) {
             row = place;

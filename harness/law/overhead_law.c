@@ -79,7 +79,8 @@ static void kind_fill(struct overhead_law *law, struct overhead_group *kind, con
         range_add(kind, begin[at].point, at == 0);
     }
     kind->point_count = count;
-    kind->counts = kind->model_count >= MODELS_MINIMUM;
+    kind->has_terms = law_point_has_terms(begin->point);
+    kind->counts = kind->has_terms && kind->model_count >= MODELS_MINIMUM;
     law->counted_kind_count += kind->counts;
     law->counted_point_count += kind->counts ? count : 0;
 }
@@ -123,9 +124,10 @@ static bool law_open(struct overhead_law *law)
     law->model_count = (int)names.count;
     fine = fine && kinds_find(law, placed);
     law->borrowed = fine ? arena_alloc(&law->arena, room * sizeof *law->borrowed) : NULL;
-    fine = fine && law->borrowed != NULL;
+    law->replayed = fine ? arena_alloc(&law->arena, room * sizeof *law->replayed) : NULL;
+    fine = fine && law->borrowed != NULL && law->replayed != NULL;
     for (int at = 0; fine && at < count; at++) {
-        law->borrowed[at] = NAN;
+        law->borrowed[at] = law->replayed[at] = NAN;
     }
     for (int level = 0; level < OVERHEAD_LEVEL_COUNT; level++) {
         for (int form = 0; form < FORM_COUNT; form++) {
@@ -168,6 +170,10 @@ static enum status_code summaries_make(struct overhead_law *law, struct status *
                 own[i] = law->errors[level][FORM_STRUCTURAL][kind->points[i]];
             }
             kind->errors[level] = error_summary_make(own, kind->point_count, room);
+            for (int i = 0; i < kind->point_count; i++) {
+                own[i] = law->replayed[kind->points[i]];
+            }
+            kind->replayed = error_summary_make(own, kind->point_count, room);
         }
     }
     free(room);

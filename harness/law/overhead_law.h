@@ -53,12 +53,14 @@ struct overhead_group {
     int point_count;
     int *models; /* numbers of its models */
     int model_count;
-    bool counts; /* it has MODELS_MINIMUM models */
+    bool has_terms; /* of the moments; without them nothing is fitted, and its segments are replayed alone */
+    bool counts;    /* it has terms, and MODELS_MINIMUM models */
     struct overhead_fit fit;
     struct interval spread[TERM_COUNT];
     double allocator_bytes; /* median of allocated minus requested bytes */
     double context[2];      /* footprint = context[0] + context[1] x allocated, of its device and program */
     struct error_summary errors[OVERHEAD_LEVEL_COUNT]; /* of the structural form */
+    struct error_summary replayed;                     /* of the replayed form, with the context */
     struct law_point low, high;                        /* of each number the least and the most; texts NULL */
     /* Of a kind that does not count: the same kind on another class of device, whose coefficients it borrows, and what
      * is beside them on its own device: workspaces of libraries. NULL: there is none. */
@@ -104,7 +106,8 @@ struct overhead_law {
     struct overhead_simple simple[OVERHEAD_LEVEL_COUNT][FORM_COUNT]; /* of RULE, CONSTANT and AFFINE */
     double *errors[OVERHEAD_LEVEL_COUNT][FORM_COUNT]; /* by point; NaN: not known, or its kind does not count */
     double *borrowed;                                 /* errors of borrowed laws, by point; NaN: none */
-    struct overhead_context *contexts;                /* by device, program and mode */
+    double *replayed; /* errors of the replayed form, by point, whether its kind counts or not; NaN: not known */
+    struct overhead_context *contexts; /* by device, program and mode */
     int context_count;
     int unreplayed_count; /* points with a footprint for which no replay is known */
     struct error_summary summary[OVERHEAD_LEVEL_COUNT][FORM_COUNT];

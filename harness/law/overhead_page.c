@@ -89,6 +89,33 @@ static void contexts_describe(struct page *page, const struct overhead_law *law)
     }
 }
 
+static void termless_describe(struct page *page, const struct overhead_law *law)
+{
+    static const struct page_column columns[] = {{.title = "kind", .kind = CELL_WORD},
+                                                 {.title = "device", .kind = CELL_WORD},
+                                                 {.title = "program", .kind = CELL_WORD},
+                                                 {.title = "models", .kind = CELL_COUNT},
+                                                 SUMMARY_COLUMNS};
+    struct page_table *table = NULL;
+    struct cell cells[4 + SUMMARY_CELLS];
+    for (int at = 0; at < law->kind_count; at++) {
+        const struct overhead_group *kind = &law->kinds[at];
+        if (kind->has_terms || kind->replayed.count == 0) {
+            continue;
+        }
+        if (table == NULL) {
+            page_words(page, BLOCK_SUBHEADING, MEDIA_READ, "Kinds that the moments have no terms for, replayed");
+            table = page_table_add(page, MEDIA_READ, columns, 4 + SUMMARY_CELLS);
+        }
+        cells[0] = cell_word(kind->kind);
+        cells[1] = cell_word(kind->target);
+        cells[2] = cell_word(kind->program);
+        cells[3] = cell_count(kind->model_count);
+        summary_cells_fill(&kind->replayed, cells + 4);
+        page_row_add(page, table, cells);
+    }
+}
+
 static const char *share_word(struct page *page, const struct overhead_held *held)
 {
     struct text word = {0};
@@ -301,7 +328,7 @@ static void unjudged_describe(struct page *page, const struct overhead_law *law)
     for (int at = 0; at < law->kind_count; at++) {
         const struct overhead_group *kind = &law->kinds[at];
         bool borrows = kind->donor != NULL, fits = overhead_loan_fits(kind);
-        if (kind->counts) {
+        if (kind->counts || !kind->has_terms) {
             continue;
         }
         if (table == NULL) {
@@ -340,6 +367,7 @@ void overhead_describe(const struct overhead_law *law, struct page *page)
     page_figure(page, MEDIA_READ, OVERHEAD_LAW_PLOT,
                 "Residuals of the structural law by kind, and the errors of all forms", false);
     contexts_describe(page, law);
+    termless_describe(page, law);
     held_describe(page, law);
     rule_describe(page, law);
     simple_describe(page, law);

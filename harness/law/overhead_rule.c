@@ -128,7 +128,7 @@ struct token_range overhead_tokens_at(const struct overhead_law *law, const stru
                                       const char *logits)
 {
     struct token_range range = {0, 0};
-    for (int i = 0; i < kind->point_count; i++) {
+    for (int i = 0; i < kind->point_count && kind->counts; i++) {
         const struct law_point *point = &law->points->all[kind->points[i]];
         /* Scores grow with the square of the length; the others are the fused form if a kind has it. */
         bool is_plain = strcmp(point->logits, logits) == 0 && strcmp(point->mode, "infer") == 0 &&

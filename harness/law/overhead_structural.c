@@ -143,6 +143,9 @@ static enum status_code kind_resample(const struct bench *bench, struct overhead
 static enum status_code kind_make(struct bench *bench, struct overhead_group *kind, uint64_t *state,
                                   struct status *error)
 {
+    if (!kind->has_terms) {
+        return STATUS_OK;
+    }
     enum status_code code = rows_make(bench, kind, error);
     weights_set(bench, kind, 1.0);
     code = code == STATUS_OK ? fit_make(bench, NULL, true, &kind->fit, error) : code;

@@ -198,6 +198,10 @@ static void kind_append(struct text *text, const struct overhead_group *kind)
 {
     text_format(text, "\n%s on %s (%s): %d models, %d cases", kind->kind, kind->target, kind->program,
                 kind->model_count, kind->point_count);
+    if (!kind->has_terms) {
+        text_append(text, "\n  the moments have no terms for it; its footprint is replayed\n");
+        return;
+    }
     if (!kind->counts) {
         text_format(text, "\n  too few models to leave one out, so it is not judged\n");
         borrowed_append(text, kind);
@@ -239,6 +243,31 @@ static void contexts_append(struct text *text, const struct overhead_law *law)
     if (law->unreplayed_count > 0) {
         text_format(text, "  left out: %d cases with a footprint whose segments no replay has told\n",
                     law->unreplayed_count);
+    }
+}
+
+/* Kinds that the moments have no terms for. */
+static void termless_append(struct text *text, const struct overhead_law *law)
+{
+    bool has_heading = false;
+    for (int at = 0; at < law->kind_count; at++) {
+        const struct overhead_group *kind = &law->kinds[at];
+        if (kind->has_terms || kind->replayed.count == 0) {
+            continue;
+        }
+        if (!has_heading) {
+            text_append(text, "  of these, kinds that the moments have no terms for: |error| in %\n");
+            text_format(text, "    %-24s %6s %6s %7s %7s %7s\n", "kind", "models", "cases", "median", "p99", "worst");
+            has_heading = true;
+        }
+        struct text name = {0};
+        text_format(&name, "%s, %s", kind->kind, kind->target);
+        text_format(text, "    %-24s %6d %6d", text_string(&name), kind->model_count, kind->replayed.count);
+        percent_append(text, kind->replayed.median, false);
+        percent_append(text, kind->replayed.p99, false);
+        percent_append(text, kind->replayed.worst, false);
+        text_append(text, "\n");
+        text_release(&name);
     }
 }
 
@@ -295,6 +324,7 @@ void overhead_text_append(struct text *text, const struct overhead_law *law)
         errors_append(text, law, (enum overhead_level)level);
     }
     contexts_append(text, law);
+    termless_append(text, law);
     text->failed = text->failed || held_append(text, law, NULL) != STATUS_OK;
     loans_append(text, law);
     for (int level = 0; level < OVERHEAD_LEVEL_COUNT; level++) {

@@ -72,8 +72,8 @@ static enum point_reason line_judge(const struct json *line, const struct json *
     if (!json_boolean_or(json_get(json_get(line, "validity"), "valid"), true)) {
         return POINT_DISTURBED;
     }
-    if (law_element_bytes(word_or(identity, "precision", "")) == 0 ||
-        json_kind(json_get(identity, "quantize")) == JSON_KIND_STRING) {
+    if (law_element_bytes(word_or(identity, "precision", "")) == 0 &&
+        !law_precision_is_quantised(word_or(identity, "precision", ""))) {
         return POINT_OTHER_NUMBERS;
     }
     if (json_boolean_or(json_get(identity, "padding"), false) || json_integer_or(json_get(identity, "beams"), 1) > 1 ||
@@ -92,6 +92,17 @@ static void line_measured(const struct json *line, struct law_point *point)
     point->allocated_bytes = bytes_of(line, "allocated_bytes_peak");
     point->footprint_bytes = footprint_of(line);
     point->replayed_bytes = bytes_of(json_get(json_get(line, "estimates"), "replay"), "reserved_bytes_peak");
+}
+
+/* Quantised weights are kinds of their own, "llama/int4", which no moment has terms for. */
+static void quantised_set(struct law_point *point, struct text *kind)
+{
+    if (law_precision_is_quantised(point->precision)) {
+        text_format(kind, "%s/%s", point->kind, point->precision);
+        point->kind = text_string(kind);
+        point->hidden = point->width = point->cached_width = 0;
+        point->heads = point->layers = point->ffn = point->vocab = 0;
+    }
 }
 
 static enum status_code line_add(const struct json *line, const char *program, const struct point_places *places,
@@ -120,7 +131,11 @@ static enum status_code line_add(const struct json *line, const char *program, c
             if (point.footprint_bytes > 0 && point.replayed_bytes <= 0) {
                 point.replayed_bytes = replayed_bytes(identity, point.target, places);
             }
-            return law_points_add(points, &point, error);
+            struct text kind = {0};
+            quantised_set(&point, &kind);
+            enum status_code code = law_points_add(points, &point, error);
+            text_release(&kind);
+            return code;
         }
     }
     points->reasons[reason]++;

@@ -148,8 +148,19 @@ static enum status_code row_read(const struct row *row, struct law_point *point,
     return code;
 }
 
+/* All 0: of a model that no moment has terms for. */
+static bool has_no_terms(const struct law_point *point)
+{
+    return point->hidden == 0 && point->width == 0 && point->cached_width == 0 && point->heads == 0 &&
+           point->layers == 0 && point->ffn == 0 && point->vocab == 0 && point->image_values >= 0 &&
+           strcmp(point->kind, UNKNOWN_WORD) != 0;
+}
+
 static bool numbers_are_given(const struct law_point *point)
 {
+    if (has_no_terms(point)) {
+        return true;
+    }
     return point->hidden > 0 && point->width > 0 && point->cached_width > 0 && point->heads > 0 && point->layers > 0 &&
            point->ffn > 0 && point->vocab >= 0 && point->image_values >= 0 && strcmp(point->kind, UNKNOWN_WORD) != 0;
 }
@@ -158,8 +169,10 @@ static enum status_code point_check(const struct row *row, const struct law_poin
 {
     const struct file_place place = {row->path, row->line, 1};
     const char *cause = NULL;
-    if (law_element_bytes(point->precision) == 0) {
-        cause = "'precision' must be float32, float16 or bfloat16";
+    if (law_element_bytes(point->precision) == 0 &&
+        !(law_precision_is_quantised(point->precision) && has_no_terms(point))) {
+        cause = "'precision' must be float32, float16 or bfloat16; int8, int4 or fp8 where all numbers of the model "
+                "are 0";
     } else if (strcmp(point->mode, "infer") != 0 && strcmp(point->mode, "generate") != 0) {
         cause = "'mode' must be infer or generate";
     } else if (point->batch < 1 || point->seq < 0 || point->new_tokens < 0 || point->batch > POINT_BATCH_MAXIMUM ||
@@ -193,7 +206,8 @@ static struct workload row_workload(const struct law_point *point, bool is_image
 
 static bool id_matches(const struct law_point *point, bool is_image, const char *attention, const char *filter)
 {
-    const struct case_traits traits = {.is_image = is_image, .has_attention = true, .writes_text = !is_image};
+    const struct case_traits traits = {
+        .is_image = is_image, .has_attention = strcmp(attention, "none") != 0, .writes_text = !is_image};
     struct identity identity = {.model = point->model, .workload = row_workload(point, is_image, attention)};
     struct text id = {0};
     identity.fields = workload_fields_said(&identity.workload, traits);

@@ -45,6 +45,7 @@ static void records_of_the_reference_count(void **state)
     struct law_points points = {0};
     struct status error = {0};
     const char *records = "results/reference/host-intel-r-xeon-r-processor";
+    int terms[2] = {0, 0};
     assert_int_equal(law_points_read(records, NULL, &places, &points, &error), STATUS_OK);
     assert_true(points.count > 5);
     assert_true(points.reasons[POINT_OTHER_MODE] > 5);
@@ -53,9 +54,12 @@ static void records_of_the_reference_count(void **state)
         assert_true(point->weights_bytes > 0 && point->pass_bytes >= point->weights_bytes);
         assert_true(point->allocated_bytes >= point->pass_bytes);
         assert_true(point->footprint_bytes > point->allocated_bytes);
-        assert_true(point->hidden > 0 && point->ffn > 0 && point->layers > 0);
+        bool has_terms = law_point_has_terms(point);
+        assert_true(has_terms ? point->ffn > 0 && point->layers > 0 : point->ffn == 0 && point->layers == 0);
         assert_string_equal(point->target, "host");
+        terms[has_terms]++;
     }
+    assert_true(terms[0] > 0 && terms[1] > 0); /* convolutions have none */
     int count = points.count;
     assert_int_equal(law_points_read(records, NULL, &places, &points, &error), STATUS_OK);
     assert_int_equal(points.count, count); /* the same cases once more */
@@ -372,6 +376,53 @@ static void words_from_outside_do_not_act(void **state)
     law_points_release(&points);
 }
 
+static void model_says(const char *name, const char *obstacle, const char *kind, int64_t ffn)
+{
+    struct model model = {0};
+    struct law_point point = {0};
+    const struct model_places where = {.catalogue_dir = "models/catalogue"};
+    assert_int_equal(model_find(&where, name, &model, NULL), STATUS_OK);
+    const char *found = law_point_obstacle(&model.config);
+    assert_string_equal(found != NULL ? found : "none", obstacle);
+    assert_true(law_point_model(&model.config, "sdpa", &point));
+    assert_int_equal(law_point_has_terms(&point), found == NULL);
+    assert_string_equal(point.kind, kind);
+    assert_int_equal(point.ffn, ffn);
+    model_release(&model);
+}
+
+/* Experts count by what a token takes of them: 2 of 48 each. */
+static void what_has_no_terms_says_why(void **state)
+{
+    (void)state;
+    model_says("tiny-mixtral", "none", "mixtral", 96);
+    model_says("tiny-qwen2-moe", "experts beside shared ones or dense layers", "qwen2_moe", 0);
+    model_says("tiny-deepseek-v2", "experts beside shared ones or dense layers", "deepseek_v2", 0);
+    model_says("tiny-t5", "an encoder with a decoder", "t5", 0);
+    model_says("tiny-convnext", "convolutions", "convnext", 0);
+}
+
+/* A table has them with zeros: quantised weights under the name of their kind and precision. */
+static void a_table_has_what_has_no_terms(void **state)
+{
+    (void)state;
+    struct law_points points = {0}, again = {0};
+    struct text text = {0};
+    file_write(HEAD "gpt2\tgpt2/int4\thost\tassay\tinfer\tint4\tsdpa\tall\tnone\t1\t128\t0\t0\t0\t0\t0\t0\t0\t0\t0\t"
+                    "249000000\t-\t-\t280000000\t-\n");
+    assert_int_equal(law_points_read(path, NULL, &places, &points, NULL), STATUS_OK);
+    assert_int_equal(points.count, 1);
+    assert_string_equal(points.all[0].kind, "gpt2/int4");
+    assert_false(law_point_has_terms(&points.all[0]));
+    assert_int_equal(points_table_write(&points, &text, NULL), STATUS_OK);
+    file_write(text_string(&text));
+    assert_int_equal(law_points_read(path, NULL, &places, &again, NULL), STATUS_OK);
+    assert_string_equal(again.all[0].kind, "gpt2/int4");
+    text_release(&text);
+    law_points_release(&points);
+    law_points_release(&again);
+}
+
 static void sizes_beyond_63_bits_are_no_point(void **state)
 {
     (void)state;
@@ -416,10 +467,11 @@ static void tables_that_are_wrong_are_refused_with_their_place(void **state)
             "gpt2\t-\tsm_80\tPyTorch\ttrain\tfloat16\teager\tall\tnone\t1\t1\t0\t-\t-\t-\t-\t-\t-\t-\t-\t1\t-\t-\t2"
             "\t-\n",
             "3:1: 'mode' must be infer or generate");
-    refused(HEAD
-            "gpt2\t-\tsm_80\tPyTorch\tinfer\tint4\teager\tall\tnone\t1\t1\t0\t-\t-\t-\t-\t-\t-\t-\t-\t1\t-\t-\t2\t-"
-            "\n",
-            "3:1: 'precision' must be float32, float16 or bfloat16");
+    refused(
+        HEAD "gpt2\t-\tsm_80\tPyTorch\tinfer\tint4\teager\tall\tnone\t1\t1\t0\t-\t-\t-\t-\t-\t-\t-\t-\t1\t-\t-\t2\t-"
+             "\n",
+        "3:1: 'precision' must be float32, float16 or bfloat16; int8, int4 or fp8 where all numbers of the model are "
+        "0");
 }
 
 int main(void)
@@ -438,6 +490,8 @@ int main(void)
         cmocka_unit_test(peaks_that_no_law_holds_for_are_refused),
         cmocka_unit_test(figures_that_cannot_be_are_left_out_and_counted),
         cmocka_unit_test(words_from_outside_do_not_act),
+        cmocka_unit_test(what_has_no_terms_says_why),
+        cmocka_unit_test(a_table_has_what_has_no_terms),
         cmocka_unit_test(sizes_beyond_63_bits_are_no_point),
         cmocka_unit_test(tables_that_are_wrong_are_refused_with_their_place),
     };

@@ -234,6 +234,48 @@ static void a_kind_of_two_models_borrows_a_law(void **state)
     law_points_release(&points);
 }
 
+/* A kind that the moments have no terms for: nothing is fitted to it, and its segments are replayed like any other. */
+static void a_kind_without_terms_is_replayed(void **state)
+{
+    (void)state;
+    struct law_points points = {0};
+    struct synthetic_kind other = gated;
+    other.kind = "convolved";
+    synthetic_points_add(&points, &plain);
+    synthetic_points_add(&points, &other);
+    for (int at = 0; at < points.count; at++) {
+        struct law_point *point = &points.all[at];
+        point->replayed_bytes = point->footprint_bytes - 15000000 - at % 5 * 1000;
+        if (point->kind[0] == 'c') {
+            point->hidden = point->width = point->cached_width = 0;
+            point->heads = point->layers = point->ffn = point->vocab = 0;
+        }
+    }
+    struct overhead_law *law = law_of(&points, 1, 5);
+    const struct overhead_group *convolved = &law->kinds[0];
+    assert_string_equal(convolved->kind, "convolved");
+    assert_false(convolved->has_terms || convolved->counts);
+    assert_int_equal(convolved->replayed.count, 6 * 40);
+    assert_true(overhead_goal_is_met(&convolved->replayed));
+    assert_int_equal(law->counted_point_count, 5 * 40);
+    assert_int_equal(law->contexts[0].model_count, 11);
+    assert_int_equal(overhead_tokens_at(law, convolved, 1.2, "all").low, 0);
+    for (int term = 0; term < TERM_COUNT; term++) {
+        assert_false(convolved->fit.is_seen[term]);
+    }
+    struct text text = {0};
+    overhead_text_append(&text, law);
+    assert_non_null(strstr(text_string(&text), "    convolved, host               6    240    0.00"));
+    assert_non_null(strstr(text_string(&text), "convolved on host (assay): 6 models, 240 cases\n"
+                                               "  the moments have no terms for it; its footprint is replayed\n"));
+    text_release(&text);
+    struct json *document = overhead_law_json(law, "0");
+    assert_int_equal(json_count(json_get(document, "kinds")), 1);
+    json_release(document);
+    overhead_law_release(law);
+    law_points_release(&points);
+}
+
 static int value_order(const void *left, const void *right)
 {
     double a = *(const double *)left, b = *(const double *)right;
@@ -379,6 +421,7 @@ int main(void)
         cmocka_unit_test(too_few_models_are_refused),
         cmocka_unit_test(a_kind_of_two_models_is_not_judged),
         cmocka_unit_test(a_kind_of_two_models_borrows_a_law),
+        cmocka_unit_test(a_kind_without_terms_is_replayed),
         cmocka_unit_test(segments_are_replayed_and_the_context_is_the_rest),
         cmocka_unit_test(the_rule_is_counted_as_reports_count_it),
         cmocka_unit_test(a_moment_is_the_worked_number),
