@@ -356,8 +356,62 @@ static void known_note(const struct gate *gate, int at, gate_note_visitor *visit
     note_say(visit, context, &words);
 }
 
+static int absent_order(const void *left, const void *right)
+{
+    return strcmp(((const struct absent_case *)left)->id, ((const struct absent_case *)right)->id);
+}
+
+/* Whether a side has a case, or was to have it. */
+static bool is_selected(const struct run_figures *side, const char *id)
+{
+    const struct absent_case wanted = {.id = id};
+    return run_figures_find(side, id) != NULL ||
+           (side->absent_count > 0 &&
+            bsearch(&wanted, side->absent, (size_t)side->absent_count, sizeof wanted, absent_order) != NULL);
+}
+
+/* How many cases of one side are none of the other; *first is the first of them. */
+static int lacking_count(const struct run_figures *side, const struct run_figures *other, const char **first)
+{
+    int count = 0;
+    for (int i = side->case_count - 1; i >= 0; i--) {
+        if (!is_selected(other, side->cases[i].id)) {
+            *first = side->cases[i].id;
+            count++;
+        }
+    }
+    return count;
+}
+
+/* Of another suite nothing is held against the run, but what is another in it can be told. */
+static void suites_note(const struct gate *gate, gate_note_visitor *visit, void *context)
+{
+    const char *gone = NULL, *new = NULL;
+    const int gone_count = lacking_count(gate->baseline, gate->run, &gone);
+    const int new_count = lacking_count(gate->run, gate->baseline, &new);
+    struct text words = {0};
+    if (gone_count + new_count == 0) {
+        return;
+    }
+    text_append(&words, "between the two suites ");
+    if (gone_count > 0) {
+        text_format(&words, "%d case%s gone (first %s)", gone_count, gone_count == 1 ? " is" : "s are", gone);
+    }
+    if (new_count > 0) {
+        text_format(&words, "%s%d %s new (first %s)", gone_count > 0 ? ", and " : "", new_count,
+                    gone_count > 0   ? are(new_count)
+                    : new_count == 1 ? "case is"
+                                     : "cases are",
+                    new);
+    }
+    note_say(visit, context, &words);
+}
+
 void gate_notes_visit(const struct gate *gate, gate_note_visitor *visit, void *context)
 {
+    if ((gate->refused & (1U << GATE_REFUSAL_SUITE)) != 0) {
+        suites_note(gate, visit, context);
+    }
     for (int i = 0; i < gate->policy->known_count; i++) {
         known_note(gate, i, visit, context);
     }

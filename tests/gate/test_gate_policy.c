@@ -234,6 +234,24 @@ static void a_known_failure_that_passes_or_matches_nothing_is_told(void **state)
     notes_check(HEAD "  - {cases: casse-1}\n", "rule of line 3 matches no figure; remove it, or mend its pattern\n");
 }
 
+/* Nothing is held against another suite; what is another in it is told. A case that was not made is not gone. */
+static void of_another_suite_the_cases_are_told(void **state)
+{
+    (void)state;
+    sides_begin();
+    now.figures.environment[ENVIRONMENT_PLAN_HASH] = "9e6b";
+    notes_check(HEAD "  - {cases: '*'}\n", "");
+    side_remove(&now, 1);
+    side_remove(&now, 1);
+    side_remove(&base, 4);
+    notes_check(HEAD "  - {cases: '*'}\n",
+                "between the two suites 2 cases are gone (first case-1), and 1 is new (first case-4)\n");
+    now.absent[0] = (struct absent_case){.id = "case-1", .wanted_count = 1};
+    now.figures.absent_count = 1;
+    notes_check(HEAD "  - {cases: '*'}\n",
+                "between the two suites 1 case is gone (first case-2), and 1 is new (first case-4)\n");
+}
+
 static void a_known_failure_is_of_its_levels_alone(void **state)
 {
     static const char policy[] = "version: 1\nknown_failures:\n"
@@ -420,6 +438,7 @@ int main(void)
         cmocka_unit_test(what_has_expired_is_told_before_what_is_known),
         cmocka_unit_test(of_entries_that_overlap_one_that_holds_is_enough),
         cmocka_unit_test(a_known_failure_that_passes_or_matches_nothing_is_told),
+        cmocka_unit_test(of_another_suite_the_cases_are_told),
         cmocka_unit_test(a_known_failure_is_of_its_levels_alone),
         cmocka_unit_test(what_is_wrong_with_a_policy_is_said_with_its_place),
         cmocka_unit_test(the_policies_of_the_documentation_are_ones),
