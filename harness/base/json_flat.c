@@ -81,6 +81,9 @@ const struct json_flat *json_flat_at(const struct json_flat *array, size_t index
         return NULL;
     }
     const struct json_flat *element = array + 1;
+    if (array->size == array->count + 1) { /* a list of scalars, as those of a thousand ids are */
+        return element + index;
+    }
     for (size_t i = 0; i < index; i++) {
         element += element->size;
     }
