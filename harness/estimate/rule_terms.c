@@ -71,7 +71,7 @@ static bool has_stack(const struct skeleton *skeleton, const char *name)
 {
     for (int i = 0; i < skeleton->module_count; i++) {
         const struct module_info *module = &skeleton->modules[i];
-        if (!module_is_projection(module) && strcmp(name_of(module), name) == 0) {
+        if (strcmp(name_of(module), name) == 0 && !module_is_projection(module)) {
             return true;
         }
     }

@@ -220,8 +220,10 @@ static void value_recycle(struct tape *tape, struct value *value)
     }
 }
 
-/* A value in the open frame, with one reference: the frame's. */
-static struct value *value_frame(struct tape *tape, const struct value *form)
+/* A value in the open frame, with one reference: the frame's. Its members are set one by one, because a tape makes
+ * thousands of values and zeroing each of them first takes longer than all else here. */
+static struct value *value_frame(struct tape *tape, int storage, enum dtype dtype, const struct shape *shape,
+                                 const int64_t stride[TENSOR_RANK_MAXIMUM], int64_t offset)
 {
     if (tape_failed(tape) || tape->stopped ||
         !array_grow(tape, (void **)&tape->frame, &tape->frame_capacity, tape->frame_count, sizeof *tape->frame)) {
@@ -232,16 +234,18 @@ static struct value *value_frame(struct tape *tape, const struct value *form)
         tape_fail(tape, STATUS_OUT_OF_MEMORY, "the host has no memory for a tape");
         return NULL;
     }
-    *value = (struct value){.storage = form->storage,
-                            .dtype = form->dtype,
-                            .shape = form->shape,
-                            .offset = form->offset,
-                            .references = 1,
-                            .framed = true,
-                            .listed = true,
-                            .sharers = 1};
-    memcpy(value->stride, form->stride, sizeof value->stride);
-    tape->states[value->storage].references++;
+    value->storage = storage;
+    value->dtype = dtype;
+    value->shape = *shape;
+    memcpy(value->stride, stride, sizeof value->stride);
+    value->offset = offset;
+    value->references = value->sharers = 1;
+    value->framed = value->listed = true;
+    value->requires_grad = value->is_leaf = value->is_view = false;
+    value->node = NULL;
+    value->slot = value->graph = 0;
+    value->gradient = value->same = NULL;
+    tape->states[storage].references++;
     tape->frame[tape->frame_count++] = value;
     return value;
 }
@@ -252,17 +256,17 @@ struct value *value_new_in(struct tape *tape, enum category category, enum dtype
     if (tape_failed(tape) || tape->stopped) {
         return NULL;
     }
-    struct value form = {.dtype = dtype, .shape = *shape};
-    int64_t bytes = dtype_bytes(dtype);
+    int64_t stride[TENSOR_RANK_MAXIMUM] = {0}, count = 1, bytes = dtype_bytes(dtype);
     for (int i = shape->rank - 1; i >= 0; i--) {
-        form.stride[i] = bytes / dtype_bytes(dtype);
+        stride[i] = count;
         if (!size_multiply(bytes, shape->size[i], &bytes)) {
             tape_fail(tape, STATUS_OVERFLOW, "the size of %s does not fit 63 bits", label);
             return NULL;
         }
+        count *= shape->size[i]; /* no more than bytes */
     }
-    form.storage = storage_new(tape, category, bytes, label);
-    return form.storage >= 0 ? value_frame(tape, &form) : NULL;
+    const int storage = storage_new(tape, category, bytes, label);
+    return storage >= 0 ? value_frame(tape, storage, dtype, shape, stride, 0) : NULL;
 }
 
 struct value *value_new(struct tape *tape, enum dtype dtype, const struct shape *shape, const char *label)
@@ -289,7 +293,8 @@ struct value *scratch_bytes_new(struct tape *tape, int64_t bytes, const char *la
 
 struct value *value_alias(struct tape *tape, struct value *base)
 {
-    return base != NULL ? value_frame(tape, base) : NULL;
+    return base != NULL ? value_frame(tape, base->storage, base->dtype, &base->shape, base->stride, base->offset)
+                        : NULL;
 }
 
 struct value *value_pass(struct tape *tape, struct value *value)
