@@ -1,9 +1,8 @@
 /* Storages, values and frames: who holds which memory, and the events that follow. Not the graph: see graph.c. */
-#include <stdlib.h>
-#include <string.h>
-
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "harness/base/array.h"
 #include "harness/base/size.h"
