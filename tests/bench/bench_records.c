@@ -1,4 +1,5 @@
-/* Many records: every page of 100,000 of them, and the plan of a suite of 100,000 cases, against what they may take.
+/* Many records: every page of 100,000 of them, their history, and the plan of a suite of 100,000 cases, against what
+ * they may take.
  * The records are those of a run on the meta device, multiplied; one run of each row, because the file is 770 MB. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,6 +71,22 @@ static void pages_measure(const struct many_records *many)
     page_measure(many, "gate, records of each side", gate, page_seconds);
 }
 
+/* What nights do with them: into a new history, and what is asked of it. */
+static void history_measure(const struct many_records *many)
+{
+    char base[PATH_BYTES + 16], page[PATH_BYTES + 16];
+    snprintf(base, sizeof base, "%s/history.db", many->folder);
+    snprintf(page, sizeof page, "%s/page", many->folder);
+    const char *const import[] = {many->program, "history", "import", many->records, "--database", base, NULL};
+    const char *const trend[] = {many->program, "history", "trend", "--database", base, NULL};
+    const char *const export[] = {many->program, "history", "export", "--database", base, "--output", page, NULL};
+    const char *const gate[] = {many->program, "gate", many->records, "--baseline", "latest", "--history", base, NULL};
+    page_measure(many, "history import, records", import, page_seconds);
+    page_measure(many, "history trend, cases", trend, page_seconds);
+    page_measure(many, "history export, cases", export, page_seconds);
+    page_measure(many, "gate, records and a history", gate, page_seconds);
+}
+
 /* Two models, five precisions, two forms of attention, ten lengths, and as many batches as it takes. */
 static bool suite_write(const struct many_records *many)
 {
@@ -127,6 +144,7 @@ void bench_records(const struct bench_options *options, struct bench_tally *tall
         const char *const ids[] = {many.program, "plan", many.suite, "--ids", NULL};
         const char *const plan[] = {many.program, "plan", many.suite, NULL};
         pages_measure(&many);
+        history_measure(&many);
         page_measure(&many, "plan --ids, cases", ids, plan_seconds);
         page_measure(&many, "plan, cases", plan, plan_seconds);
     } else {
