@@ -227,7 +227,7 @@ static void contexts_append(struct text *text, const struct overhead_law *law)
     if (law->context_count == 0) {
         return;
     }
-    text_append(text, "\nreplayed: footprint = segments that replay has + a context, of all kinds of model\n");
+    text_append(text, "\nreplayed: footprint = segments that replay has + a context, of every kind\n");
     for (int at = 0; at < law->context_count; at++) {
         const struct overhead_context *context = &law->contexts[at];
         text_format(text, "  %s (%s), %s: %.2f", context->target, context->program, context->mode,
@@ -281,7 +281,8 @@ static enum status_code held_append(struct text *text, const struct overhead_law
     }
     text_format(text,
                 "\nstructural with the context, by what segments hold beside the peak's tensors\n"
-                "  %% of footprint  cases  median     p99   worst    bias  median <= %.0f %%, p99 <= %.0f %%\n",
+                "(goal: a median of at most %.0f %%, and a p99 of at most %.0f %%)\n"
+                "  %% of footprint  cases  median     p99   worst    bias  goal\n",
                 100.0 * OVERHEAD_GOAL_MEDIAN, 100.0 * OVERHEAD_GOAL_P99);
     for (int row = 0; row < HELD_COUNT; row++) {
         const struct error_summary *errors = &held[row].errors;
@@ -299,7 +300,7 @@ static enum status_code held_append(struct text *text, const struct overhead_law
             percent_append(text, errors->p99, false);
             percent_append(text, errors->worst, false);
             percent_append(text, errors->bias, true);
-            text_append(text, overhead_goal_is_met(errors) ? "  yes" : "  no");
+            text_append(text, overhead_goal_is_met(errors) ? "  met" : "  missed");
         }
         text_append(text, "\n");
     }

@@ -78,6 +78,11 @@ static void the_committed_law_follows_from_the_committed_points(void **state)
     assert_int_equal(result.exit_code, 0);
     command_says(&result.output, "3428 of 3428 cases count\n");
     docs_say(text_string(&result.output));
+    for (const char *at = text_string(&result.output); *at != '\0'; at += strcspn(at, "\n") + 1) {
+        if (strcspn(at, "\n") > 80) {
+            fail_msg("more than 80 columns: %.*s", (int)strcspn(at, "\n"), at);
+        }
+    }
     command_says(&result.output, "the rule of 20 %: 1.2 x weights is unsafe in some cases and wasteful in others\n");
     command_result_release(&result);
     struct json *fitted = NULL, *committed = NULL;
