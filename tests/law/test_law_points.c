@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "harness/law/law_points.h"
-#include "models/find/model.h"
 #include "tests/law/synthetic_points.h"
 
 static const struct point_places places = {.catalogue_dir = "models/catalogue"};
@@ -376,32 +375,6 @@ static void words_from_outside_do_not_act(void **state)
     law_points_release(&points);
 }
 
-static void model_says(const char *name, const char *obstacle, const char *kind, int64_t ffn)
-{
-    struct model model = {0};
-    struct law_point point = {0};
-    const struct model_places where = {.catalogue_dir = "models/catalogue"};
-    assert_int_equal(model_find(&where, name, &model, NULL), STATUS_OK);
-    const char *found = law_point_obstacle(&model.config);
-    assert_string_equal(found != NULL ? found : "none", obstacle);
-    assert_true(law_point_model(&model.config, "sdpa", &point));
-    assert_int_equal(law_point_has_terms(&point), found == NULL);
-    assert_string_equal(point.kind, kind);
-    assert_int_equal(point.ffn, ffn);
-    model_release(&model);
-}
-
-/* Experts count by what a token takes of them: 2 of 48 each. */
-static void what_has_no_terms_says_why(void **state)
-{
-    (void)state;
-    model_says("tiny-mixtral", "none", "mixtral", 96);
-    model_says("tiny-qwen2-moe", "experts beside shared ones or dense layers", "qwen2_moe", 0);
-    model_says("tiny-deepseek-v2", "experts beside shared ones or dense layers", "deepseek_v2", 0);
-    model_says("tiny-t5", "an encoder with a decoder", "t5", 0);
-    model_says("tiny-convnext", "convolutions", "convnext", 0);
-}
-
 /* A table has them with zeros: quantised weights under the name of their kind and precision. */
 static void a_table_has_what_has_no_terms(void **state)
 {
@@ -421,21 +394,6 @@ static void a_table_has_what_has_no_terms(void **state)
     text_release(&text);
     law_points_release(&points);
     law_points_release(&again);
-}
-
-static void sizes_beyond_63_bits_are_no_point(void **state)
-{
-    (void)state;
-    struct model model = {0};
-    struct law_point point = {0};
-    const struct model_places where = {.catalogue_dir = "models/catalogue"};
-    assert_int_equal(model_find(&where, "tiny-llama", &model, NULL), STATUS_OK);
-    assert_true(law_point_model(&model.config, "sdpa", &point));
-    assert_int_equal(point.width, 32);
-    assert_int_equal(point.cached_width, 16);
-    model.config.heads = model.config.head_dim = INT64_C(1) << 40;
-    assert_false(law_point_model(&model.config, "sdpa", &point));
-    model_release(&model);
 }
 
 static void refused(const char *table, const char *expected)
@@ -490,9 +448,7 @@ int main(void)
         cmocka_unit_test(peaks_that_no_law_holds_for_are_refused),
         cmocka_unit_test(figures_that_cannot_be_are_left_out_and_counted),
         cmocka_unit_test(words_from_outside_do_not_act),
-        cmocka_unit_test(what_has_no_terms_says_why),
         cmocka_unit_test(a_table_has_what_has_no_terms),
-        cmocka_unit_test(sizes_beyond_63_bits_are_no_point),
         cmocka_unit_test(tables_that_are_wrong_are_refused_with_their_place),
     };
     return cmocka_run_group_tests(tests, file_make, file_remove);
