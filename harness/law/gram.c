@@ -1,11 +1,13 @@
 /* Gram: sums, and a Cholesky factor with pivoting of them. What is fitted is decided elsewhere. */
 #include "harness/law/gram.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
-/* The square of a distance, of columns of length 1, below which one is a sum of others: noise of long double. */
-#define DEPENDENT_SQUARE 1e-17L
+/* The square of a distance, of columns of length 1, below which one is a sum of others: noise of long double. 1e-17
+ * where that has 64 digits. */
+#define DEPENDENT_SQUARE (100.0L * LDBL_EPSILON)
 
 struct gram gram_empty(int columns)
 {
