@@ -31,7 +31,7 @@ struct finding {
     const char *remedy; /* what mends it, a command where there is one; NULL: nothing is to be mended */
 };
 
-enum { FINDINGS_MAXIMUM = 128, GPU_NAME_BYTES = 16 };
+enum { FINDINGS_MAXIMUM = 128, GPU_NAME_BYTES = 24 };
 
 struct doctor {
     struct arena arena;

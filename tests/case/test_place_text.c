@@ -81,7 +81,7 @@ static void sizes_and_lengths_are_bounded(void **state)
     struct status error = {0};
     char many[600] = "0=1GB", longer[600];
     for (int i = 1; i < 19; i++) {
-        char budget[16];
+        char budget[24];
         snprintf(budget, sizeof budget, ",%d=1GB", i);
         strncat(many, budget, sizeof many - strlen(many) - 1);
     }

@@ -12,7 +12,7 @@
 
 enum { TENSORS_MAXIMUM = 12 };
 
-static char names[TENSORS_MAXIMUM][8];
+static char names[TENSORS_MAXIMUM][16];
 
 /* Tensors of so many bytes, t0, t1, ...; a negative one stays with the one before it. */
 static struct checkpoint_plan dealt(struct planned_tensor *tensors, const int *bytes, int count, int64_t maximum_bytes)
@@ -115,7 +115,7 @@ static void too_much_is_refused(void **state)
     struct checkpoint_plan plan;
     struct status error = {0};
     static struct planned_tensor many[1001];
-    static char many_names[1001][8];
+    static char many_names[1001][16];
     for (int i = 0; i < 1001; i++) {
         snprintf(many_names[i], sizeof many_names[i], "t%d", i);
         many[i] =

@@ -11,7 +11,7 @@ enum { SIDE_CASES = 5 };
  * on an H200 with driver 570. The strings are constants, and the lists are those of the side itself. */
 struct side {
     struct case_figures cases[SIDE_CASES];
-    char ids[SIDE_CASES][16], labels[SIDE_CASES][16];
+    char ids[SIDE_CASES][24], labels[SIDE_CASES][24];
     struct absent_case absent[SIDE_CASES];
     struct run_figures figures;
 };

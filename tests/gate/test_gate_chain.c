@@ -14,7 +14,7 @@
 enum { NIGHTS = 12 };
 
 static struct side sides[NIGHTS];
-static char days[NIGHTS][24];
+static char days[NIGHTS][40];
 
 static const struct gate_policy built_in = {.path = NULL};
 

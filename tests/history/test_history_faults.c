@@ -261,7 +261,7 @@ static void writers_at_the_same_time_lose_nothing(void **state)
     struct history_scene *scene = *state;
     pid_t children[WRITERS];
     for (int writer = 0; writer < WRITERS; writer++) {
-        char path[SCENE_PATH_BYTES], run_id[16];
+        char path[SCENE_PATH_BYTES], run_id[32];
         snprintf(path, sizeof path, "%s/%d.jsonl", scene->folder, writer);
         for (int run = 0; run < RUNS; run++) {
             snprintf(run_id, sizeof run_id, "%d-of-%d", run, writer);

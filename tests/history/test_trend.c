@@ -20,7 +20,7 @@ enum { MIB = 1 << 20, NIGHTS = 24 };
 static void nights_make(struct history_scene *scene)
 {
     for (int night = 0; night < NIGHTS; night++) {
-        char run_id[16], started[32], revision[16], other[16];
+        char run_id[32], started[40], revision[32], other[32];
         snprintf(run_id, sizeof run_id, "run-%02d", night);
         snprintf(other, sizeof other, "l4-run-%02d", night);
         snprintf(started, sizeof started, "2026-10-%02dT02:00:00Z", 1 + night);

@@ -132,7 +132,7 @@ static void who_is_always_exact_is_first(void **state)
 }
 
 /* Ten cases of 1000. */
-static void ten_make(struct counted_row rows[10], char ids[10][8])
+static void ten_make(struct counted_row rows[10], char ids[10][16])
 {
     for (int at = 0; at < 10; at++) {
         snprintf(ids[at], sizeof ids[at], "c%d", at);
@@ -153,7 +153,7 @@ static void prediction_set(struct counted_row *row, const char *estimator, int64
 static void ties_are_broken_by_the_90th_percentile(void **state)
 {
     (void)state;
-    char ids[10][8];
+    char ids[10][16];
     struct counted_row rows[10];
     ten_make(rows, ids);
     for (int at = 0; at < 10; at++) {
@@ -179,7 +179,7 @@ static void ties_are_broken_by_the_90th_percentile(void **state)
 static void easy_cases_alone_do_not_win(void **state)
 {
     (void)state;
-    char ids[10][8];
+    char ids[10][16];
     struct counted_row rows[10];
     ten_make(rows, ids);
     for (int at = 0; at < 10; at++) {
@@ -284,7 +284,7 @@ static void the_verdicts_figures_are_taken(void **state)
 static void errors_do_not_depend_on_scale(void **state)
 {
     (void)state;
-    char ids[10][8];
+    char ids[10][16];
     struct counted_row rows[10], scaled[10];
     ten_make(rows, ids);
     for (int at = 0; at < 10; at++) {
@@ -319,7 +319,7 @@ static void errors_do_not_depend_on_scale(void **state)
 static void a_case_less_changes_what_it_must(void **state)
 {
     (void)state;
-    char ids[10][8];
+    char ids[10][16];
     struct counted_row rows[10];
     ten_make(rows, ids);
     for (int at = 0; at < 10; at++) {

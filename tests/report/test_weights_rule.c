@@ -44,7 +44,7 @@ static void scene_release(struct scene *scene)
 static struct scene series_of(const int64_t *peaks, int count)
 {
     struct counted_row rows[CELLS_MAXIMUM];
-    char ids[CELLS_MAXIMUM][8];
+    char ids[CELLS_MAXIMUM][16];
     assert_true(count <= CELLS_MAXIMUM);
     for (int at = 0; at < count; at++) {
         snprintf(ids[at], sizeof ids[at], "s%d", at);

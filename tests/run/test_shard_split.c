@@ -12,7 +12,7 @@
 #include "harness/run/case_work.h"
 #include "harness/run/shard_split.h"
 
-enum { ITEMS_MAXIMUM = 400, PARTS_MAXIMUM = 40, ID_BYTES = 16 };
+enum { ITEMS_MAXIMUM = 400, PARTS_MAXIMUM = 40, ID_BYTES = 24 };
 
 struct scene {
     char ids[ITEMS_MAXIMUM][ID_BYTES];
