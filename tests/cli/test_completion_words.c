@@ -11,6 +11,7 @@
 
 #include "harness/base/text.h"
 #include "tests/support/command_run.h"
+#include "tests/support/sanitized.h"
 
 enum { WORDS_MAXIMUM = 12 };
 
@@ -115,8 +116,10 @@ static void unfinished_lines_are_no_errors(void **state)
     }
 }
 
+/* Of an option's value sanitizers see one in three: the others come to the same lines of the program. */
 static void help_is_held_against_what_is_offered(const char *command)
 {
+    enum { STEP = IS_SANITIZED ? 3 : 1 };
     const char *const help_words[] = {program_path(), command, "--help", NULL};
     const char *const operand_words[] = {command, "", NULL};
     struct command_result help = command_run(help_words, NULL);
@@ -130,6 +133,9 @@ static void help_is_held_against_what_is_offered(const char *command)
         if (strstr(text_string(&options.output), name) == NULL) {
             fail_msg("%s: completion does not offer%s", command, name);
         }
+        if (count++ % STEP != 0) {
+            continue;
+        }
         name[strlen(name) - 1] = '\0';
         const char *const value_words[] = {command, name + 1, "", NULL};
         struct command_result value = offered(value_words);
@@ -139,7 +145,6 @@ static void help_is_held_against_what_is_offered(const char *command)
                      command, name + 1);
         }
         command_result_release(&value);
-        count++;
     }
     struct command_result operand = offered(operand_words);
     if (strncmp(text_string(&operand.output), "unknown", 7) == 0) {

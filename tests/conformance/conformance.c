@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/support/sanitized.h"
+
 enum { FAULTS_REPORTED = 4, TAPE_TRIALS = 4, WANTED_ATTEMPTS = 200 };
 
 /* One pass, or one trial of it. */
@@ -113,6 +115,20 @@ static int variants_walk(struct conform *conform, const struct pass *pass, int f
     return variant;
 }
 
+/* Sanitizers look for what touches memory of others, which hardly hangs on the dtype: they see the first variant in each
+ * floating dtype, every other one in one of them, and all of them in any dtypes. Without them each has all. */
+static void uniform_dtype_try(struct conform *conform, struct pass *pass, int row)
+{
+    bool ran;
+    if (IS_SANITIZED && row > 0 && !conform_is_over(conform)) {
+        variant_try(conform, pass, 0, NULL, &ran);
+    }
+    variants_walk(conform, pass, IS_SANITIZED ? row : 0, IS_SANITIZED ? 3 : 1);
+    pass->unaligned = true;
+    int third = (int)(trial_seed(conform) % 3);
+    variants_walk(conform, pass, IS_SANITIZED ? row + 3 * third : third, IS_SANITIZED ? 9 : 3);
+}
+
 /* One floating dtype for all tensors that may have it: every variant aligned, and a third of them not. */
 static void uniform_dtypes_try(struct conform *conform)
 {
@@ -125,9 +141,7 @@ static void uniform_dtypes_try(struct conform *conform)
         struct pass pass = pass_any;
         pass.name = dtype_name(rows[i].dtype);
         pass.mix = rows[i].mix;
-        conform->variant_count = variants_walk(conform, &pass, 0, 1);
-        pass.unaligned = true;
-        variants_walk(conform, &pass, (int)(trial_seed(conform) % 3), 3);
+        uniform_dtype_try(conform, &pass, (int)i);
     }
 }
 

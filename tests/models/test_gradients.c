@@ -15,6 +15,7 @@
 #include "harness/base/json.h"
 #include "models/config/family.h"
 #include "tests/models/tiny_weights.h"
+#include "tests/support/sanitized.h"
 
 static const char *const families[] = {"bert",
                                        "gpt2",
@@ -198,16 +199,18 @@ static double difference_nearest(struct tape_machine *machine, const char *path,
     return nearest;
 }
 
-/* Checks the larger gradients of a family; the loss is float32, so smaller ones drown in its rounding. */
+/* Checks the larger gradients of a family; the loss is float32, so smaller ones drown in its rounding. What the tape
+ * runs is the same for each of them, so that sanitizers see one in three. */
 static void differences_check(const char *name, struct workload workload)
 {
+    enum { STEP = IS_SANITIZED ? 3 : 1 };
     struct tape_machine machine;
     workload.batch = 8; /* batch normalisation over two samples of one pixel bends too much */
     machine_open_tiny(&machine, name, &workload, 1, 1e-4);
     int checked = 0;
     for (int i = 0; i < machine.skeleton.tensor_count; i++) {
         const struct skeleton_tensor *tensor = &machine.skeleton.tensors[i];
-        if (tensor->is_buffer || tensor->tied_to >= 0) {
+        if (tensor->is_buffer || tensor->tied_to >= 0 || i % STEP != 0) {
             continue;
         }
         machine_prepare(&machine);
@@ -233,7 +236,7 @@ static void differences_check(const char *name, struct workload workload)
         checked++;
     }
     machine_close(&machine);
-    assert_true(checked >= 6);
+    assert_true(checked >= 6 / STEP);
 }
 
 static void gradients_are_those_of_finite_differences(void **state)

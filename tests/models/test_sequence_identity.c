@@ -14,7 +14,7 @@ static struct sequence_case cases[SEQUENCE_CASES_MAXIMUM];
 
 static void the_host_is_asked_for_what_was_predicted(void **state)
 {
-    enum { STEP = IS_SANITIZED ? 3 : 1 }; /* neighbours differ in a single field */
+    enum { STEP = IS_SANITIZED ? 7 : 1 }; /* neighbours differ in a single field */
     (void)state;
     int count = sequence_cases_make(cases);
     assert_true(count > 250);
