@@ -144,8 +144,8 @@ TEST_C     := $(filter-out tests/cuda_emulation/%,$(TEST_C))
 endif
 # Scripts and this file are the same whatever the program was compiled with, so that release alone tries them.
 ifneq ($(VARIANT),release)
-SCRIPT_C   := $(patsubst %,tests/ci/test_%.c,awks check_registers checks circles deb dist gpu_build gpu_script gpu_shell \
-              install_deps makefile makefile_toolkit reference run_tests strict truth_plan)
+SCRIPT_C   := $(patsubst %,tests/ci/test_%.c,awks check_registers checks circles deb dist gpu_build gpu_script \
+              gpu_shell install_deps makefile makefile_toolkit reference run_tests strict truth_plan)
 TEST_C     := $(filter-out $(SCRIPT_C),$(TEST_C))
 endif
 EMULATED   := $(BUILD)/tests/cuda_emulation/libassay_cuda.so
@@ -381,7 +381,7 @@ $(eval $(call fuzz_build,afl,AFL_QUIET=1 $(FUZZ_AFL_CC),$(FUZZ_SAN),-fsanitize=f
 # ---- what people and CI call ----
 test: all tests ## install what is missing, build, run every test
 	$(if $(EMULATION_WHY_NOT),@echo "skip tests/cuda_emulation: $(EMULATION_WHY_NOT)")
-	$(if $(SCRIPT_C),@echo "skip $(words $(SCRIPT_C)) programs of tests/ci: they try scripts; make test runs them")
+	$(if $(SCRIPT_C),@echo "skip $(words $(SCRIPT_C)) programs of tests/ci: they try scripts, as make test does")
 	@ASSAY_PROGRAM=$(BUILD)/assay ci/run-tests.sh $(BUILD) $(TESTS)
 
 run: all ## install what is missing, build, measure suites/quick.yaml and compare

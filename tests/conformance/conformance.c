@@ -115,8 +115,8 @@ static int variants_walk(struct conform *conform, const struct pass *pass, int f
     return variant;
 }
 
-/* Sanitizers look for what touches memory of others, which hardly hangs on the dtype: they see the first variant in each
- * floating dtype, every other one in one of them, and all of them in any dtypes. Without them each has all. */
+/* Sanitizers look for what touches memory of others, which hardly hangs on the dtype: they see the first variant in
+ * each floating dtype, every other one in one of them, and all of them in any dtypes. Without them each has all. */
 static void uniform_dtype_try(struct conform *conform, struct pass *pass, int row)
 {
     bool ran;
