@@ -1,6 +1,7 @@
 /* Escape: one function per format over one decoder of UTF-8 (code_point.h). Knows nothing about reports. */
 #include "harness/report/escape.h"
 
+#include <inttypes.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -16,6 +17,19 @@ static const char *other_of(uint32_t point, const char *(*replace)(uint32_t), co
                                          : NULL;
 }
 
+/* What `replace` returns of a character that the format cannot show: its number stands there, so that two names stay
+ * two. */
+static const char numbered[] = "";
+
+static void other_append(struct text *text, const char *other, uint32_t point)
+{
+    if (other == numbered) {
+        text_format(text, "\xE2\x80\xB9U+%04" PRIX32 "\xE2\x80\xBA", point);
+    } else {
+        text_append(text, other);
+    }
+}
+
 /* Appends string; characters that `replace` names are written as it says, hidden ones as `hidden`. What stays as it is
  * goes in one piece. */
 static void string_append(struct text *text, const char *string, const char *(*replace)(uint32_t), const char *hidden)
@@ -29,7 +43,7 @@ static void string_append(struct text *text, const char *string, const char *(*r
                                                          : NULL;
         if (other != NULL) {
             text_append_bytes(text, begin, (size_t)(string - begin));
-            text_append(text, other);
+            other_append(text, other, point);
             begin = string + length;
         }
         string += length;
@@ -71,6 +85,8 @@ static const char *markdown_replace(uint32_t point)
         return "\\~";
     case '#':
         return "\\#";
+    case '$': /* two of them are a formula to GitHub, escaped or not */
+        return "&#36;";
     default:
         return NULL;
     }
@@ -147,7 +163,9 @@ static const char *column_replace(uint32_t point)
     case '>':
         return "\xE2\x80\xBA";
     case '&':
-        return "+";
+        return "\xE2\x80\xB9"
+               "and"
+               "\xE2\x80\xBA";
     case '"':
     case '`':
         return "'";
@@ -156,7 +174,7 @@ static const char *column_replace(uint32_t point)
     default:
         /* Beyond Latin, Greek, Cyrillic and punctuation a font may lack the glyph, and what stands in for it can cover
          * the whole picture. */
-        return point < 0x530 || (point >= 0x2010 && point <= 0x205F) ? NULL : "?";
+        return point < 0x530 || (point >= 0x2010 && point <= 0x205F) ? NULL : numbered;
     }
 }
 

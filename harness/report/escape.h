@@ -12,7 +12,7 @@
 /* Hidden characters become '?', white space one blank. */
 void terminal_append(struct text *text, const char *string);
 
-/* Inside a table cell or a paragraph: | \ ` * _ [ ] ~ # escaped, < > & @ as entities, hidden ones left out. */
+/* Inside a table cell or a paragraph: | \ ` * _ [ ] ~ # escaped, < > & @ $ as entities, hidden ones left out. */
 void markdown_append(struct text *text, const char *string);
 
 /* One cell of RFC 4180: quoted if it must be, white space one blank; ' before a leading = + - @, which a spreadsheet
@@ -26,7 +26,8 @@ void xml_append(struct text *text, const char *string);
 void link_append(struct text *text, const char *path);
 
 /* One column of a data file for gnuplot, which then writes it into an SVG: tabs, quotes, <, > and & become harmless
- * look-alikes, letters other than Latin, Greek and Cyrillic a question mark. */
+ * look-alikes that are not those of another, letters other than Latin, Greek and Cyrillic their numbers in angle
+ * quotation marks: U+4E2D. */
 void column_append(struct text *text, const char *string);
 
 /* How many terminal columns a string takes; wide (East Asian) code points count two. */

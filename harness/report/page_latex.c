@@ -13,6 +13,8 @@ static const char preamble[] = "% Run LaTeX twice: longtable finds the widths of
                                "\\documentclass[a4paper,landscape]{article}\n"
                                "\\usepackage[utf8]{inputenc}\n"
                                "\\usepackage[T1]{fontenc}\n"
+                               "% Without Latin Modern T1 is of bitmaps, which not every TeX has or makes.\n"
+                               "\\IfFileExists{lmodern.sty}{\\usepackage{lmodern}}{}\n"
                                "\\usepackage{textcomp,array,booktabs,longtable,graphicx}\n"
                                "\\usepackage[margin=15mm]{geometry}\n"
                                "\\setlength{\\parindent}{0pt}\n"
@@ -54,22 +56,67 @@ static const char *latex_escape(char byte)
     return NULL;
 }
 
-/* A letter of two bytes that T1 and textcomp have; what they have not would end the run of LaTeX, and is a question
- * mark. Returns how many bytes it took. */
+/* What stands for a character beyond ASCII; NULL: none of these. */
+static const char *sign_of(uint32_t point)
+{
+    static const struct {
+        uint32_t point;
+        const char *command;
+    } signs[] = {
+        {0x2013, "\\textendash{}"},       {0x2014, "\\textemdash{}"},
+        {0x2018, "\\textquoteleft{}"},    {0x2019, "\\textquoteright{}"},
+        {0x201C, "\\textquotedblleft{}"}, {0x201D, "\\textquotedblright{}"},
+        {0x2026, "\\textellipsis{}"},     {0x2190, "\\textleftarrow{}"},
+        {0x2192, "\\textrightarrow{}"},   {0x2212, "$-$"},
+    };
+    for (size_t index = 0; index < sizeof signs / sizeof signs[0]; index++) {
+        if (signs[index].point == point) {
+            return signs[index].command;
+        }
+    }
+    return NULL;
+}
+
+/* Letters that inputenc's utf8 has in T1 and textcomp, whatever the release of LaTeX: Latin-1, and those of Latin
+ * Extended-A that T1 has glyphs for. Another letter would end the run of LaTeX. */
+static bool is_latin(uint32_t point)
+{
+    static const char extended[] = "\x02\x03\x04\x05\x06\x07\x0C\x0D\x0E\x0F\x10\x11\x18\x19\x1A\x1B\x1E\x1F"
+                                   "\x30\x31\x39\x3A\x3D\x3E\x41\x42\x43\x44\x47\x48\x4A\x4B\x50\x51\x52\x53\x54\x55"
+                                   "\x58\x59\x5A\x5B\x5E\x5F\x60\x61\x62\x63\x64\x65\x6E\x6F\x70\x71\x78\x79\x7A\x7B"
+                                   "\x7C\x7D\x7E";
+    return (point >= 0xA0 && point <= 0xFF) ||
+           (point > 0x100 && point < 0x17F && strchr(extended, (int)(point - 0x100)) != NULL);
+}
+
+/* What LaTeX has not is its number, so that two names that differ there stay two. Returns how many bytes it took. */
 static size_t letter_append(struct text *text, const char *bytes)
 {
-    size_t length = 1;
-    while (code_point_goes_on(bytes[length])) {
-        length++;
-    }
-    bool is_latin = length == 2 && (unsigned char)bytes[0] <= 0xC3;
-    bool is_arrow = strncmp(bytes, "\xE2\x86\x92", 3) == 0;
-    if (is_latin) {
+    uint32_t point;
+    size_t length = code_point_decode(bytes, &point);
+    const char *sign = sign_of(point);
+    if (is_latin(point)) {
         text_append_bytes(text, bytes, length);
+    } else if (sign != NULL) {
+        text_append(text, sign);
     } else {
-        text_append(text, is_arrow ? "\\textrightarrow{}" : "?");
+        text_format(text, "\\textless{}U+%04" PRIX32 "\\textgreater{}", point);
     }
     return length;
+}
+
+/* A hyphen before a figure, at the beginning of a word: a minus. */
+static bool is_minus(const char *begin, const char *at)
+{
+    bool is_first = at == begin || strchr(" (+", at[-1]) != NULL;
+    return at[0] == '-' && at[1] >= '0' && at[1] <= '9' && is_first;
+}
+
+static const char *ascii_escape(const char *begin, const char *at)
+{
+    return is_minus(begin, at)            ? "$-$"
+           : at[0] == '-' && at[1] == '-' ? "-{}" /* two are one dash */
+                                          : latex_escape(*at);
 }
 
 static void latex_append(struct text *text, const char *string)
@@ -77,7 +124,7 @@ static void latex_append(struct text *text, const char *string)
     struct text clean = {0};
     terminal_append(&clean, string); /* no control characters, and valid UTF-8 */
     for (const char *at = text_string(&clean); *at != '\0';) {
-        const char *escape = at[0] == '-' && at[1] == '-' ? "-{}" : latex_escape(*at); /* two are one dash */
+        const char *escape = ascii_escape(text_string(&clean), at);
         if (escape != NULL) {
             text_append(text, escape);
             at++;

@@ -195,16 +195,63 @@ static void names_are_text_in_latex(void **state)
     text_release(&text);
 }
 
-/* What T1 has no letter for would end the run of LaTeX; two hyphens would become a dash. */
-static void strange_letters_are_question_marks_in_latex(void **state)
+/* What T1 has no letter for would end the run of LaTeX; two hyphens would become a dash. Names that differ stay so. */
+static void strange_letters_are_numbers_in_latex(void **state)
 {
     (void)state;
     struct text text = {0};
     struct page page = {0};
-    page_words(&page, BLOCK_TEXT, MEDIUM_ALL, "\xC2\xB1 5 \xE2\x86\x92 \xE4\xB8\xAD --format 'x'");
+    page_words(&page, BLOCK_TEXT, MEDIUM_ALL,
+               "\xC2\xB1 5 \xE2\x86\x92 \xE4\xB8\xAD\xF0\x9F\x98\x80 --format 'x' \xC5\x82\xC4\xB1\xC4\x80\xC3\xA9 "
+               "\xE2\x80\xA6");
     page_latex_write(&page, &(struct report_style){.width = 80}, &text);
-    assert_non_null(strstr(text_string(&text), "\xC2\xB1 5 \\textrightarrow{} ? -{}-format \\textquotesingle{}x"));
+    assert_non_null(strstr(text_string(&text), "\xC2\xB1 5 \\textrightarrow{} \\textless{}U+4E2D\\textgreater{}"
+                                               "\\textless{}U+1F600\\textgreater{} -{}-format "
+                                               "\\textquotesingle{}x\\textquotesingle{} \xC5\x82\xC4\xB1"
+                                               "\\textless{}U+0100\\textgreater{}\xC3\xA9 \\textellipsis{}"));
     page_release(&page);
+    text_release(&text);
+}
+
+/* Of figures alone: names and options keep their hyphens. */
+static void a_minus_is_no_hyphen_in_latex(void **state)
+{
+    (void)state;
+    struct text text = {0};
+    struct page page = {0};
+    page_words(&page, BLOCK_TEXT, MEDIUM_ALL, "-29.75 % (-3 MiB) gpt-2 weights-1.2 2026-11-23 -x - .");
+    page_latex_write(&page, &(struct report_style){.width = 80}, &text);
+    assert_non_null(strstr(text_string(&text), "$-$29.75 \\% ($-$3 MiB) gpt-2 weights-1.2 2026-11-23 -x - ."));
+    assert_non_null(strstr(text_string(&text), "\\IfFileExists{lmodern.sty}{\\usepackage{lmodern}}{}\n"));
+    page_release(&page);
+    text_release(&text);
+}
+
+static void names_that_differ_do_so_in_plots(void **state)
+{
+    static const char *const names[] = {"a&b", "a+b", "a\xE4\xB8\xAD", "a\xE6\x96\x87", "a?", "a<b", "aandb"};
+    enum { NAME_COUNT = sizeof names / sizeof names[0] };
+    struct text columns[NAME_COUNT] = {{0}};
+    (void)state;
+    for (int at = 0; at < NAME_COUNT; at++) {
+        column_append(&columns[at], names[at]);
+        assert_null(strpbrk(text_string(&columns[at]), "&<>"));
+        for (int before = 0; before < at; before++) {
+            assert_string_not_equal(text_string(&columns[at]), text_string(&columns[before]));
+        }
+    }
+    assert_string_equal(text_string(&columns[2]), "a\xE2\x80\xB9U+4E2D\xE2\x80\xBA");
+    for (int at = 0; at < NAME_COUNT; at++) {
+        text_release(&columns[at]);
+    }
+}
+
+static void dollars_are_no_formula_in_markdown(void **state)
+{
+    (void)state;
+    struct text text = {0};
+    markdown_append(&text, "$a$ & b");
+    assert_string_equal(text_string(&text), "&#36;a&#36; &amp; b");
     text_release(&text);
 }
 
@@ -292,7 +339,10 @@ int main(void)
         cmocka_unit_test(a_medium_sees_its_own_alone),
         cmocka_unit_test(names_break_out_of_no_format),
         cmocka_unit_test(names_are_text_in_latex),
-        cmocka_unit_test(strange_letters_are_question_marks_in_latex),
+        cmocka_unit_test(strange_letters_are_numbers_in_latex),
+        cmocka_unit_test(a_minus_is_no_hyphen_in_latex),
+        cmocka_unit_test(names_that_differ_do_so_in_plots),
+        cmocka_unit_test(dollars_are_no_formula_in_markdown),
         cmocka_unit_test(lines_fit_a_terminal),
         cmocka_unit_test(names_and_marks_are_whole_in_a_terminal),
         cmocka_unit_test(a_format_that_is_none_is_refused),
