@@ -113,6 +113,9 @@ struct page_block {
 /* All zero is an empty page. */
 struct page {
     const struct plot_set *plots; /* that were drawn; NULL: none; borrowed */
+    /* Of a page that is one table, for a document that somebody else writes: LaTeX has it without a preamble, with this
+     * origin (on what, when, by what version) in its caption, and this label. NULL: a page of its own. In the arena. */
+    const char *origin, *label;
     struct arena arena;
     struct page_block *blocks;
     int block_count, block_room;
@@ -121,6 +124,9 @@ struct page {
 };
 
 void page_release(struct page *page);
+
+/* Makes it a page that is one table. The label is "tab:" and the letters and digits of words, joined by hyphens. */
+void page_fragment(struct page *page, const char *origin, const char *words);
 
 /* A title, a heading, a lead, a paragraph, a note or an item. */
 void page_words(struct page *page, enum block_kind kind, unsigned media, const char *words);

@@ -22,6 +22,7 @@ struct page_material {
     struct report *const *reports;
     int report_count;
     const char *const *values; /* of the options, by enum report_option (report_page.h) */
+    enum report_format format;
 };
 
 /* What a page is, for the formats that show it, and its figures for the formats of programs. The members from `make` on

@@ -1,5 +1,6 @@
 /* Page as a LaTeX document, for papers: tables by booktabs and longtable, of which each can be copied alone. Figures
- * are the images that lie beside it (--plots), if they do. */
+ * are the images that lie beside it (--plots), if they do. A page that is one table is one for \input: with a caption
+ * and a label, and without a preamble. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -7,7 +8,10 @@
 #include "harness/report/escape.h"
 #include "harness/report/page_format.h"
 
-enum { WORD_COLUMNS_MAXIMUM = 28 /* a column of longer words is wrapped */ };
+enum {
+    WORD_COLUMNS_MAXIMUM = 28, /* a column of longer words is wrapped */
+    FLOAT_ROWS_MAXIMUM = 40    /* a table of more does not fit on a page */
+};
 
 static const char preamble[] = "% Run LaTeX twice: longtable finds the widths of columns in the first run.\n"
                                "\\documentclass[a4paper,landscape]{article}\n"
@@ -105,9 +109,12 @@ static size_t letter_append(struct text *text, const char *bytes)
     return length;
 }
 
-/* A hyphen before a figure, at the beginning of a word: a minus. */
+/* A hyphen before a figure, at the beginning of a word, or between two words: a minus. */
 static bool is_minus(const char *begin, const char *at)
 {
+    if (at - begin >= 2 && strncmp(at - 1, " - ", 3) == 0) {
+        return strchr(",;:.", at[-2]) == NULL;
+    }
     bool is_first = at == begin || strchr(" (+", at[-1]) != NULL;
     return at[0] == '-' && at[1] >= '0' && at[1] <= '9' && is_first;
 }
@@ -172,7 +179,7 @@ static void columns_write(const struct page_table *table, struct text *text)
         bool is_long = is_shown(table, index) && word_width(table, index) > WORD_COLUMNS_MAXIMUM;
         long_count += is_long ? 1 : 0;
     }
-    text_append(text, "\\begin{longtable}{@{}");
+    text_append(text, "{@{}");
     for (int index = 0; index < table->column_count; index++) {
         if (!is_shown(table, index)) {
             continue;
@@ -184,7 +191,7 @@ static void columns_write(const struct page_table *table, struct text *text)
             text_append(text, cell_is_word(table->columns[index].kind) ? "l" : "r");
         }
     }
-    text_append(text, "@{}}\n\\toprule\n");
+    text_append(text, "@{}}\n");
 }
 
 static void heading_write(const struct page_column *column, struct text *text)
@@ -225,15 +232,21 @@ static void row_write(const struct page_table *table, int row, struct text *text
     text_append(text, " \\\\\n");
 }
 
-static void table_write(const struct page_table *table, struct text *text)
+static void rows_write(const struct page_table *table, struct text *text)
 {
-    text_append(text, "{\\footnotesize\n");
-    columns_write(table, text);
-    row_write(table, -1, text);
-    text_append(text, "\\midrule\n\\endhead\n");
     for (int row = 0; row < table->row_count; row++) {
         row_write(table, row, text);
     }
+}
+
+static void table_write(const struct page_table *table, struct text *text)
+{
+    text_append(text, "{\\footnotesize\n\\begin{longtable}");
+    columns_write(table, text);
+    text_append(text, "\\toprule\n");
+    row_write(table, -1, text);
+    text_append(text, "\\midrule\n\\endhead\n");
+    rows_write(table, text);
     text_append(text, "\\bottomrule\n\\end{longtable}}\n");
 }
 
@@ -295,10 +308,98 @@ static void block_write(const struct page *page, const struct page_block *block,
     }
 }
 
+/* ---- one table alone ---- */
+
+struct fragment {
+    struct text *text;
+    struct text caption; /* what stood before the table: LaTeX */
+    bool is_written;     /* the table; what follows is a remark for those who read the file */
+};
+
+static void caption_write(const struct page *page, const struct fragment *fragment)
+{
+    text_format(fragment->text, "\\caption{%s", text_string(&fragment->caption));
+    if (page->origin[0] != '\0') {
+        command_write(" On ", page->origin, ".", fragment->text);
+    }
+    text_append(fragment->text, "}");
+    text_format(fragment->text, "\\label{%s}", page->label);
+}
+
+/* A float, which is made narrower if the column that it stands in is. */
+static void float_write(const struct page *page, const struct page_table *table, struct fragment *fragment)
+{
+    text_append(fragment->text,
+                "% Packages: array, booktabs, graphicx, textcomp; [T1]{fontenc}. For two columns write\n"
+                "% \\newcommand{\\assaytable}{table*} before it is put in.\n"
+                "\\providecommand{\\assaytable}{table}\n"
+                "\\begin{\\assaytable}[htbp]\n\\centering\n");
+    caption_write(page, fragment);
+    text_append(fragment->text,
+                "\n\\footnotesize\n\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n"
+                "\\begin{tabular}");
+    columns_write(table, fragment->text);
+    text_append(fragment->text, "\\toprule\n");
+    row_write(table, -1, fragment->text);
+    text_append(fragment->text, "\\midrule\n");
+    rows_write(table, fragment->text);
+    text_append(fragment->text, "\\bottomrule\n\\end{tabular}}\n\\end{\\assaytable}\n");
+}
+
+static void long_write(const struct page *page, const struct page_table *table, struct fragment *fragment)
+{
+    text_append(
+        fragment->text,
+        "% Packages: array, booktabs, longtable, textcomp; [T1]{fontenc}. Run LaTeX twice. It is of one column and\n"
+        "% may be wide: write \\onecolumn before it, or put it into landscape (pdflscape).\n"
+        "{\\scriptsize\\setlength{\\tabcolsep}{3pt}\n\\begin{longtable}");
+    columns_write(table, fragment->text);
+    caption_write(page, fragment);
+    text_append(fragment->text, "\\\\\n\\toprule\n");
+    row_write(table, -1, fragment->text);
+    text_append(fragment->text, "\\midrule\n\\endfirsthead\n\\toprule\n");
+    row_write(table, -1, fragment->text);
+    text_append(fragment->text, "\\midrule\n\\endhead\n");
+    rows_write(table, fragment->text);
+    text_append(fragment->text, "\\bottomrule\n\\end{longtable}}\n");
+}
+
+/* Headings and paragraphs before the table are sentences of its caption. */
+static void fragment_block_write(const struct page *page, const struct page_block *block, void *state)
+{
+    struct fragment *fragment = state;
+    if (block->kind == BLOCK_TABLE && !fragment->is_written) {
+        fragment->is_written = true;
+        (block->table->row_count > FLOAT_ROWS_MAXIMUM ? long_write : float_write)(page, block->table, fragment);
+    } else if (block->words == NULL || block->words[0] == '\0' || block->kind == BLOCK_FIGURE) {
+        return;
+    } else if (fragment->is_written) {
+        command_write("% ", block->words, "\n", fragment->text);
+    } else {
+        bool ends = strchr(".:;!?", block->words[strlen(block->words) - 1]) != NULL;
+        command_write(fragment->caption.length > 0 ? " " : "", block->words, ends ? "" : ".", &fragment->caption);
+    }
+}
+
+static void fragment_write(const struct page *page, struct text *text)
+{
+    struct fragment fragment = {.text = text};
+    text->failed = !page_visit(page, MEDIUM_DOCUMENT, fragment_block_write, &fragment) || text->failed;
+    if (!fragment.is_written) {
+        text_format(text, "%% %s\n", text_string(&fragment.caption));
+    }
+    text->failed = text->failed || fragment.caption.failed;
+    text_release(&fragment.caption);
+}
+
 void page_latex_write(const struct page *page, const struct report_style *style, struct text *text)
 {
     struct latex latex = {.text = text};
     (void)style;
+    if (page->label != NULL) {
+        fragment_write(page, text);
+        return;
+    }
     text_append(text, preamble);
     text_append(text, "\\begin{document}\n");
     text->failed = !page_visit(page, MEDIUM_DOCUMENT, block_write, &latex) || text->failed;

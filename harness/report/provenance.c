@@ -148,6 +148,17 @@ void provenance_title_append(struct text *text, struct report *const *reports, i
     days_append(text, all.suites.count + all.devices.count > 0 ? ", " : "", &all);
 }
 
+void provenance_label_append(struct text *text, struct report *const *reports, int report_count)
+{
+    struct provenance all;
+    provenance_collect(&all, reports, report_count);
+    if (all.suites.count == 1) {
+        words_append(text, "", "", &all.suites);
+        text_append(text, " ");
+    }
+    devices_append(text, &all.devices);
+}
+
 static const char *string_keep(struct arena *arena, struct text *text)
 {
     const char *made = text->failed ? NULL : arena_copy(arena, text_string(text));

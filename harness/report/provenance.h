@@ -16,4 +16,7 @@ const char *provenance_make(struct arena *arena, struct report *const *reports, 
 void provenance_title_append(struct text *text, struct report *const *reports, int report_count);
 const char *provenance_title_make(struct arena *arena, struct report *const *reports, int report_count); /* as above */
 
+/* "quick host (Intel Xeon)", of several suites "host (Intel Xeon)": what stays from day to day, for a label. */
+void provenance_label_append(struct text *text, struct report *const *reports, int report_count);
+
 #endif

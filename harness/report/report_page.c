@@ -119,7 +119,7 @@ enum status_code report_page_open(const struct report_request *request, struct r
         code = report_open(request->paths[at], &page->reports[at], error);
         page->report_count += code == STATUS_OK ? 1 : 0;
     }
-    const struct page_material material = {page->reports, page->report_count, request->values};
+    const struct page_material material = {page->reports, page->report_count, request->values, request->format};
     return code == STATUS_OK ? page->kind->make(&material, &page->subject, error) : code;
 }
 

@@ -164,7 +164,7 @@ def said_of(row, budget):
     if budget in row["at"]:
         said = row["at"][budget]
     else:
-        said = "yes, giving back" if row[budget] == "yes" and row["gives_back"] else row[budget]
+        said = "yes, giving back" if budget == "below" and row["below"] == "yes" and row["gives_back"] else row[budget]
     tensors = row["quantity"] in ("allocated", "active")
     if budget == "below":
         return said, said == "yes" or (said.startswith("yes") and tensors)
@@ -213,7 +213,8 @@ def budget_lines(rows):
     lines = ["| all of the case is known; memory | yes | of these by giving back | depends | no | wrong yes | wrong no |",
              "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"]
     for budget, counts in budget_counts(rows, "A").items():
-        lines.append(f"| {BUDGETS[budget]} | {counts['yes']} | {counts['back']} | {counts['depends']} | {counts['no']} | "
+        back = "-" if budget == "above" else counts["back"]
+        lines.append(f"| {BUDGETS[budget]} | {counts['yes']} | {back} | {counts['depends']} | {counts['no']} | "
                      f"{counts['wrong yes']} | {counts['wrong no']} |")
     return lines
 

@@ -219,12 +219,45 @@ static void a_minus_is_no_hyphen_in_latex(void **state)
     (void)state;
     struct text text = {0};
     struct page page = {0};
-    page_words(&page, BLOCK_TEXT, MEDIUM_ALL, "-29.75 % (-3 MiB) gpt-2 weights-1.2 2026-11-23 -x - .");
+    page_words(&page, BLOCK_TEXT, MEDIUM_ALL, "-29.75 % (-3 MiB) gpt-2 weights-1.2 2026-11-23 -x; - is (a - b)");
     page_latex_write(&page, &(struct report_style){.width = 80}, &text);
-    assert_non_null(strstr(text_string(&text), "$-$29.75 \\% ($-$3 MiB) gpt-2 weights-1.2 2026-11-23 -x - ."));
+    assert_non_null(
+        strstr(text_string(&text), "$-$29.75 \\% ($-$3 MiB) gpt-2 weights-1.2 2026-11-23 -x; - is (a $-$ b)"));
     assert_non_null(strstr(text_string(&text), "\\IfFileExists{lmodern.sty}{\\usepackage{lmodern}}{}\n"));
     page_release(&page);
     text_release(&text);
+}
+
+/* One table alone: what stood before it is its caption, what stands behind it a remark; a long one may be broken. */
+static void a_table_alone_has_a_caption(void **state)
+{
+    static const struct page_column columns[] = {{.title = "name", .kind = CELL_WORD},
+                                                 {.title = "n", .kind = CELL_COUNT}};
+    static const int counts[] = {40, 41};
+    static const char *const begins[] = {
+        "\\begin{\\assaytable}[htbp]\n\\centering\n\\caption{Names. How 50\\% are counted. On "
+        "a\\_b.}\\label{tab:names-of-a-b-2}\n",
+        "\\begin{longtable}{@{}lr@{}}\n\\caption{Names. "};
+    (void)state;
+    for (int at = 0; at < 2; at++) {
+        struct text text = {0};
+        struct page page = {0};
+        page_fragment(&page, "a_b", "(Names) of A_b: 2!");
+        page_words(&page, BLOCK_HEADING, MEDIUM_ALL, "Names");
+        page_words(&page, BLOCK_NOTE, MEDIUM_ALL, "How 50% are counted.");
+        struct page_table *table = page_table_add(&page, MEDIUM_ALL, columns, 2);
+        for (int row = 0; row < counts[at]; row++) {
+            const struct cell cells[] = {cell_word("x"), cell_count(row)};
+            page_row_add(&page, table, cells);
+        }
+        page_words(&page, BLOCK_TEXT, MEDIUM_ALL, "Of 3 & 4.");
+        page_latex_write(&page, &(struct report_style){.width = 80}, &text);
+        assert_non_null(strstr(text_string(&text), begins[at]));
+        assert_non_null(strstr(text_string(&text), "\n% Of 3 \\& 4.\n"));
+        assert_null(strstr(text_string(&text), "\\documentclass"));
+        text_release(&text);
+        page_release(&page);
+    }
 }
 
 static void names_that_differ_do_so_in_plots(void **state)
@@ -340,6 +373,7 @@ int main(void)
         cmocka_unit_test(names_break_out_of_no_format),
         cmocka_unit_test(names_are_text_in_latex),
         cmocka_unit_test(strange_letters_are_numbers_in_latex),
+        cmocka_unit_test(a_table_alone_has_a_caption),
         cmocka_unit_test(a_minus_is_no_hyphen_in_latex),
         cmocka_unit_test(names_that_differ_do_so_in_plots),
         cmocka_unit_test(dollars_are_no_formula_in_markdown),

@@ -45,7 +45,7 @@ static struct text rendered(const struct report *report, enum report_format form
 static enum status_code side_open(struct report *report, const char *name, void **subject, struct status *error)
 {
     const char *const values[REPORT_OPTION_COUNT] = {[REPORT_OPTION_table] = name};
-    return side_page.make(&(struct page_material){&report, 1, values}, subject, error);
+    return side_page.make(&(struct page_material){&report, 1, values, REPORT_TABLE}, subject, error);
 }
 
 static struct text side_rendered(struct report *report, const char *name, enum report_format format, int width)
@@ -222,10 +222,9 @@ static void tables_that_are_none_are_named(void **state)
     struct text text = {0};
     struct status error = {0};
     assert_int_equal(side_open(report, "search", &side, &error), STATUS_INVALID);
-    assert_string_equal(
-        error.text,
-        "report: --table: "
-        "'search' is not a table of a report; use places, kept, placements, stages, transfers, searches or tries");
+    assert_string_equal(error.text, "report: --table: "
+                                    "'search' is not a table of a report; use cases, accuracy, places, kept, "
+                                    "placements, stages, transfers, searches or tries");
     assert_int_equal(side_open(report, "places", &side, &error), STATUS_OK);
     assert_int_equal(page_render(&side_page, side, REPORT_JUNIT, NULL, &text, &error), STATUS_INVALID);
     side_page.release(side);
@@ -253,17 +252,71 @@ static void the_command_prints_one_table(void **state)
     expect((const char *[]){program, "report", RECORDS, "--table", "places", NULL}, 1, "-512.00 KiB", "1 of 8 cases");
     expect((const char *[]){program, "report", RECORDS, "--table", "tries", "--format", "csv", "--exit-zero", NULL}, 0,
            "id,policy,batch,ended,predicted_runs", "");
-    expect((const char *[]){program, "report", RECORDS, "--table", "try", NULL}, 2, "", "use places, kept,");
+    expect((const char *[]){program, "report", RECORDS, "--table", "try", NULL}, 2, "",
+           "use cases, accuracy, places, kept,");
     expect((const char *[]){program, "report", RECORDS, "--table", "places", "--format", "junit", NULL}, 2, "",
            "a table has no such format; use table, md, csv, json, html");
     expect((const char *[]){program, "report", RECORDS, "--table", "places", "--format", "html", NULL}, 1,
            "<h2 id=\"places\">", "");
     expect((const char *[]){program, "report", RECORDS, "--table", "tries", "--format", "latex", NULL}, 1,
-           "\\subsection*{Tries of each search}", "");
+           "\\caption{Tries of each search. ", "");
     expect((const char *[]){program, "report", RECORDS, "--table", "places", "--league", NULL}, 2, "",
            "report: --table and --league are two pages");
     expect((const char *[]){program, "report", RECORDS, "--timeline", "*", "--league", NULL}, 2, "",
            "report: --timeline belongs to the report of one run, which --league is not; ask for it without --league");
+}
+
+static struct text latex_of(const char *table)
+{
+    const char *const words[] = {program_path(), "report", RECORDS,       "--table", table,
+                                 "--format",     "latex",  "--exit-zero", NULL};
+    struct command_result result = command_run(words, NULL);
+    assert_int_equal(result.exit_code, 0);
+    text_release(&result.error);
+    return result.output;
+}
+
+static int occurrences(const char *text, const char *word)
+{
+    int count = 0;
+    for (const char *at = text; (at = strstr(at, word)) != NULL; at += strlen(word)) {
+        count++;
+    }
+    return count;
+}
+
+/* A table that a paper puts in: no preamble, one caption that says on what, when and by which version, one label. */
+static void a_table_in_latex_is_for_a_paper(void **state)
+{
+    static const char *const names[] = {"cases", "accuracy", "places", "tries"};
+    char labels[4][256];
+    (void)state;
+    for (int at = 0; at < 4; at++) {
+        struct text text = latex_of(names[at]);
+        const char *latex = text_string(&text), *label = strstr(latex, "\\label{");
+        assert_null(strstr(latex, "\\documentclass"));
+        assert_null(strstr(latex, "\\begin{document}"));
+        assert_null(strstr(latex, "section*"));
+        assert_int_equal(occurrences(latex, "\\caption{"), 1);
+        assert_int_equal(occurrences(latex, "\\label{"), 1);
+        assert_int_equal(occurrences(latex, "\\begin{"), occurrences(latex, "\\end{"));
+        assert_non_null(strstr(strstr(latex, "\\caption{"), " On "));
+        assert_non_null(strstr(strstr(latex, "\\caption{"), "assay "));
+        assert_int_equal(sscanf(label, "\\label{tab:%255[a-z0-9-]}", labels[at]), 1);
+        assert_int_equal(strncmp(labels[at], names[at], strlen(names[at])), 0);
+        text_release(&text);
+    }
+}
+
+static void tables_of_documents_are_not_for_programs(void **state)
+{
+    (void)state;
+    expect((const char *[]){program_path(), "report", RECORDS, "--table", "cases", NULL}, 2, "",
+           "report: --table cases is for documents; add --format md or latex, or leave --table out");
+    expect((const char *[]){program_path(), "report", RECORDS, "--table", "accuracy", "--format", "json", NULL}, 2, "",
+           "report: --table accuracy is for documents; add --format md or latex, or leave --table out");
+    expect((const char *[]){program_path(), "report", RECORDS, "--table", "cases", "--format", "md", NULL}, 1,
+           "## Cases\n\nErrors of the allocated peak", "");
 }
 
 /* ---- strange records ---- */
@@ -421,6 +474,8 @@ int main(void)
         cmocka_unit_test(pages_have_the_tables_and_the_details),
         cmocka_unit_test(tables_that_are_none_are_named),
         cmocka_unit_test(the_command_prints_one_table),
+        cmocka_unit_test(a_table_in_latex_is_for_a_paper),
+        cmocka_unit_test(tables_of_documents_are_not_for_programs),
         cmocka_unit_test(strange_records_are_shown),
         cmocka_unit_test(figures_of_strange_records_are_unknown),
         cmocka_unit_test(comparisons_see_every_place),
