@@ -11,11 +11,12 @@
 #include "harness/cli/output_place.h"
 #include "harness/cli/page_sink.h"
 #include "harness/gate/gate_page.h"
+#include "harness/report/escape.h"
 
 enum { ROWS_MAXIMUM = 1000000 };
 
 static const struct option_row options[] = {
-    {"baseline", OPTION_REPEATED, "WHAT", "what the run is held against (see Baselines); several: their median"},
+    {"baseline", OPTION_REPEATED, "BASE", "what the run is held against (see Baselines); several: their median"},
     {"history", OPTION_VALUE, "FILE", "where those runs are (default: $ASSAY_HISTORY, else " HISTORY_DEFAULT_FILE ")"},
     {"since", OPTION_VALUE, "DATE", "latest, median:N: of the nights since then alone: they begin anew"},
     {"policy", OPTION_VALUE, "FILE", "rules, tiers and known failures (docs/GATE.md; default: built in, exact)"},
@@ -135,13 +136,39 @@ static enum status_code places_check(const struct arguments *arguments, const st
     return code;
 }
 
+/* A policy with a slip, records that are not there: a step of GitHub shows what it is told, and the summary has the
+ * reason, unless it would go over what is read. What cannot be said is not: the reason stands in standard error all the
+ * same. */
+static void refusal_tell(const struct arguments *arguments, const struct gate_style *style,
+                         const struct gate_policy *policy, const struct gate_baselines *baselines,
+                         const struct status *reason)
+{
+    char line[STATUS_LINE_BYTES];
+    struct text page = {0}, words = {0};
+    struct status ignored;
+    const char *summary = arguments_value(arguments, "summary");
+    summary = places_check(arguments, policy, baselines, &ignored) == STATUS_OK ? summary : NULL;
+    if (style->format == GATE_FORMAT_github) {
+        gate_github_refusal_write(reason, &page);
+        output_text(&page, &ignored);
+    }
+    if (summary != NULL) {
+        text_append(&words, "**Nothing was judged.** ");
+        markdown_append(&words, status_line(reason, line));
+        text_append(&words, "\n");
+        file_append(summary, &words, &ignored);
+    }
+    text_release(&words);
+    text_release(&page);
+}
+
 static enum status_code gate_command(const struct arguments *arguments, enum exit_code *exit_code, struct status *error)
 {
     struct gate_policy policy = {0};
     struct gate_options limits = {.policy = &policy};
     struct gate_baselines baselines = {.count = 0};
     struct run_figures run = {0};
-    struct gate_style style;
+    struct gate_style style = {.format = GATE_FORMAT_PAGE};
     struct gate gate = {0};
     enum status_code code = style_read(arguments, &style, error);
     if (code == STATUS_OK) {
@@ -165,6 +192,8 @@ static enum status_code gate_command(const struct arguments *arguments, enum exi
     }
     if (code == STATUS_OK) {
         code = gate_give(arguments, &gate, &style, exit_code, error);
+    } else {
+        refusal_tell(arguments, &style, &policy, &baselines, error);
     }
     gate_release(&gate);
     gate_baselines_release(&baselines);

@@ -8,7 +8,8 @@
 #include "harness/cli/parent_folders.h"
 
 struct importing {
-    struct history *history;
+    const char *path;        /* of the database */
+    struct history *history; /* NULL until a run was read: records that cannot be leave no empty database behind */
     enum import_manner manner;
     struct text lines; /* what was done, a line for each run */
     int counts[IMPORT_KEPT + 1];
@@ -21,6 +22,16 @@ static void import_say(struct importing *importing, const struct run_figures *fi
     history_run_line(&importing->lines, figures->started, figures->run_id, figures->case_count, figures->environment);
 }
 
+static enum status_code database_open(struct importing *importing, struct status *error)
+{
+    enum status_code code = STATUS_OK;
+    if (importing->history == NULL) {
+        code = parent_folders_make(importing->path, error);
+        code = code == STATUS_OK ? history_open(importing->path, HISTORY_WRITE, &importing->history, error) : code;
+    }
+    return code;
+}
+
 static enum status_code import_visit(const struct run_figures *figures, void *context, struct status *error)
 {
     static const char *const words[] = {"added", "there", "renewed", "kept"};
@@ -31,7 +42,10 @@ static enum status_code import_visit(const struct run_figures *figures, void *co
         import_say(importing, figures, "empty");
         return STATUS_OK;
     }
-    enum status_code code = history_import(importing->history, figures, importing->manner, &outcome, error);
+    enum status_code code = database_open(importing, error);
+    if (code == STATUS_OK) {
+        code = history_import(importing->history, figures, importing->manner, &outcome, error);
+    }
     if (code == STATUS_OK) {
         importing->counts[outcome]++;
         import_say(importing, figures, words[outcome]);
@@ -56,7 +70,7 @@ static void totals_say(struct importing *importing)
     if (importing->empty_count > 0) {
         text_format(&importing->lines, ", %d left out without a case", importing->empty_count);
     }
-    text_format(&importing->lines, ": %s\n", history_path(importing->history));
+    text_format(&importing->lines, ": %s\n", importing->path);
 }
 
 /* Whoever names the folder of all nights means the nights in it. */
@@ -93,17 +107,11 @@ static enum status_code records_import(const struct arguments *arguments, struct
 enum status_code history_import_action(const struct arguments *arguments, enum exit_code *exit_code,
                                        struct status *error)
 {
-    const char *path = history_database(arguments);
-    struct importing importing = {.manner =
+    struct importing importing = {.path = history_database(arguments),
+                                  .manner =
                                       arguments_value(arguments, "replace") != NULL ? IMPORT_REPLACES : IMPORT_GUARDED};
     (void)exit_code;
-    enum status_code code = parent_folders_make(path, error);
-    if (code == STATUS_OK) {
-        code = history_open(path, HISTORY_WRITE, &importing.history, error);
-    }
-    if (code == STATUS_OK) {
-        code = records_import(arguments, &importing, error);
-    }
+    enum status_code code = records_import(arguments, &importing, error);
     history_close(importing.history);
     text_release(&importing.lines);
     return code;

@@ -100,6 +100,22 @@ static void table_append(struct text *text, const struct text *table)
     }
 }
 
+void gate_github_refusal_write(const struct status *reason, struct text *text)
+{
+    text_append(text, "::error ");
+    if (reason->path[0] != '\0') {
+        text_append(text, "file=");
+        value_append(text, reason->path, true);
+        text_append(text, ",");
+    }
+    if (reason->path[0] != '\0' && reason->line > 0) {
+        text_format(text, "line=%d,col=%d,", reason->line, reason->column);
+    }
+    text_append(text, "title=nothing was judged::");
+    value_append(text, reason->text, false);
+    text_append(text, "\n");
+}
+
 void gate_github_write(const struct gate *gate, const struct text *table, struct text *text)
 {
     const char *kind = gate->outcome == GATE_GO ? "notice" : "error";

@@ -52,6 +52,10 @@ typedef void gate_own_writer(const struct gate *gate, const struct text *table, 
 GATE_FORMAT_TABLE(GATE_WRITER_DECLARE)
 #undef GATE_WRITER_DECLARE
 
+/* Appends one annotation for a gate that judged nothing: "::error file=p.yaml,line=3,col=5,title=nothing was
+ * judged::unknown key 'levl'". */
+void gate_github_refusal_write(const struct status *reason, struct text *text);
+
 /* One JSON document, case by case. */
 enum status_code gate_document_write(const struct gate *gate, struct text *text, struct status *error);
 

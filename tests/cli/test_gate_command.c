@@ -107,6 +107,16 @@ static void what_is_wrong_with_options_and_policies_is_said(void **state)
     struct command_result result = shell("printf 'version: 1\\nrules:\\n  - {cases: a, teir: x}\\n' >p.yaml");
     command_result_release(&result);
     gate_check("$base --policy p.yaml", 2, "", "p.yaml:3:16: unknown key 'teir' in a rule; did you mean 'tier'?");
+    gate_check("$base --policy p.yaml --format github --summary refused.md", 2,
+               "::error file=p.yaml,line=3,col=16,title=nothing was judged::unknown key 'teir' in a rule;",
+               "p.yaml:3:16: ");
+    result = shell("cat refused.md");
+    assert_string_equal(text_string(&result.output),
+                        "**Nothing was judged.** p.yaml:3:16: unknown key 'teir' in a rule; did you mean 'tier'?\n");
+    command_result_release(&result);
+    gate_check("absent --format github", 2, "::error title=nothing was judged::", "absent");
+    gate_check("worse --baseline absent --summary worse/records.jsonl", 2, "", "name another");
+    gate_check("worse", 0, "GO: ", ""); /* its records are whole */
     result = shell("sed 's/^  # - cases: exp/  - cases: exp/; s/^  #   tier: adv/    tier: adv/' $root/ci/policy.yaml "
                    ">copied.yaml; $assay gate $base --baseline $base --policy $root/ci/policy.yaml | grep -c matches");
     assert_string_equal(text_string(&result.output), "0\n"); /* a copy of it says nothing each night */

@@ -161,6 +161,8 @@ static void what_it_cannot_do_it_says(void **state)
     expect_refused(scene, WORDS("import"), "history import: takes RECORDS...");
     expect_refused(scene, WORDS("trend", "gpt2"), "history trend: takes no operand; --case GLOB chooses cases");
     expect_refused(scene, WORDS("import", scene->folder, "--keep", "3"), "history import: takes no --keep");
+    expect_refused(scene, WORDS("import", "/absent"), "cannot be opened");
+    assert_int_equal(access(scene->database, F_OK), -1); /* and no empty history is left */
     nights_append(scene, 2);
     snprintf(broken, sizeof broken, "%s/broken.jsonl", scene->folder);
     FILE *file = fopen(broken, "w");
