@@ -207,6 +207,11 @@ static void page_write(struct page_points *points, struct plot_page *page)
     if (replayed_count > 0) {
         plot_caption_add(page, "Open symbols, replayed: predicted, nothing was measured.");
     }
+    plot_caption_add(page, replayed_count < points->count
+                               ? "Marks are measured, lines are not: from mark to mark the overhead is taken to grow "
+                                 "evenly, which this axis bends."
+                               : "Lines are no predictions: from mark to mark the overhead is taken to grow evenly, "
+                                 "which this axis bends.");
 }
 
 static void *overhead_pages_open(const struct report *report, const char *timeline)

@@ -454,8 +454,11 @@ static void overhead_is_a_line_for_each_batch(void **state)
                       "1\t8\t1600\t1000\t4277383\t5\ttiny infer float32 b2 s8 eager\n");
     page_holds(&page, "0\tfloat32\n1\tfloat32 eager\n");
     page_holds(&page, "batch 1\t4456788\t7\nbatch 2\t4277383\t5\n");
+    assert_non_null(strstr(text_string(&page.caption), "Marks are measured, lines are not: "));
     plot_page_release(&page);
     page = page_made(place, PLOT_OVERHEAD, NULL, 1);
+    assert_null(strstr(text_string(&page.caption), "are measured"));
+    assert_non_null(strstr(text_string(&page.caption), "Lines are no predictions: "));
     page_holds(&page, "0\t8\t1400\t1000\t4456788\t6\t"); /* open: replayed */
     page_holds(&page, "0\tfloat32 +4 tokens (replayed for host)\n");
     page_holds(&page, "generation\tprompt (tokens)\ttiny\n");
