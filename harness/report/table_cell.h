@@ -47,10 +47,16 @@ struct cell {
          * "-" */
         word;
     const char *after; /* in documents: raw, behind the word, and not as loud; NULL: nothing */
-    int64_t number;    /* CELL_FLAG, CELL_COUNT, CELL_BYTES, CELL_DIFFERENCE, CELL_PERCENT, CELL_PART */
-    int64_t whole;     /* CELL_PERCENT, CELL_PART */
-    double real;       /* the others */
-    const struct cell_judgement *judgement; /* CELL_JUDGED if it is known; static */
+    union {            /* by the kind of its column */
+        struct {
+            int64_t number; /* CELL_FLAG, CELL_COUNT, CELL_BYTES, CELL_DIFFERENCE, CELL_PERCENT, CELL_PART */
+            int64_t whole;  /* CELL_PERCENT, CELL_PART */
+        };
+        struct {
+            double real;                            /* the others */
+            const struct cell_judgement *judgement; /* CELL_JUDGED if it is known; static */
+        };
+    };
 };
 
 /* Cells that are known if the figure is. */
