@@ -29,7 +29,7 @@ static const char night[] =
     "assay=$1 suite=$2 out=$3\n"
     "lines() { cat \"$1\" 2>/dev/null | grep -c '\"type\": \"case\"'; }\n"
     "until_idle() {\n"
-    "    tries=600\n"
+    "    tries=2400\n"
     "    while squeue --noheader | grep -q .; do\n"
     "        tries=$((tries - 1)); [ $tries -gt 0 ] || { squeue; echo 'jobs do not end'; exit 98; }\n"
     "        sleep 0.1\n"
