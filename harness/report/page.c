@@ -119,19 +119,25 @@ void page_line(struct page *page, int indent, const char *format, ...)
     }
 }
 
-void page_fragment(struct page *page, const char *origin, const char *words)
+void page_label_append(struct text *label, const char *words)
 {
-    struct text label = {0};
-    text_append(&label, "tab:");
-    bool is_parted = false;
+    bool is_parted = false, is_first = true;
+    text_append(label, "tab:");
     for (const char *at = words; *at != '\0'; at++) {
         bool is_upper = *at >= 'A' && *at <= 'Z';
         bool is_kept = is_upper || (*at >= 'a' && *at <= 'z') || (*at >= '0' && *at <= '9');
         if (is_kept) {
-            text_format(&label, "%s%c", is_parted && label.length > 4 ? "-" : "", is_upper ? *at - 'A' + 'a' : *at);
+            text_format(label, "%s%c", is_parted && !is_first ? "-" : "", is_upper ? *at - 'A' + 'a' : *at);
+            is_first = false;
         }
         is_parted = !is_kept;
     }
+}
+
+void page_fragment(struct page *page, const char *origin, const char *words)
+{
+    struct text label = {0};
+    page_label_append(&label, words);
     page->origin = page_word(page, origin);
     page->label = page_word_move(page, &label);
 }

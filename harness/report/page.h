@@ -125,7 +125,10 @@ struct page {
 
 void page_release(struct page *page);
 
-/* Makes it a page that is one table. The label is "tab:" and the letters and digits of words, joined by hyphens. */
+/* Appends a label: "tab:" and the letters and digits of words, joined by hyphens: "tab:cases-quick-host-intel-xeon". */
+void page_label_append(struct text *label, const char *words);
+
+/* Makes it a page that is one table, with the label that words make. */
 void page_fragment(struct page *page, const char *origin, const char *words);
 
 /* A title, a heading, a lead, a paragraph, a note or an item. */

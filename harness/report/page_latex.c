@@ -239,11 +239,47 @@ static void rows_write(const struct page_table *table, struct text *text)
     }
 }
 
-static void table_write(const struct page_table *table, struct text *text)
+/* What stands above a table on a page of its own: its caption and its label are made of that. */
+struct above {
+    struct text title, heading; /* copies: pages within a page do not stay in memory */
+    int count;                  /* tables below the heading so far */
+};
+
+static void above_set(struct above *above, const struct page_block *block)
+{
+    struct text *words = block->kind == BLOCK_TITLE ? &above->title : &above->heading;
+    text_release(&above->heading);
+    text_release(words);
+    text_append(words, block->words);
+    above->count = 0;
+}
+
+static void above_write(struct above *above, struct text *text)
+{
+    struct text words = {0};
+    const char *title = text_string(&above->title), *heading = text_string(&above->heading);
+    text_append(text, "\\caption{");
+    command_write("", heading, heading[0] != '\0' ? ". " : "", text);
+    command_write("", title, title[0] != '\0' ? "." : "", text);
+    text_format(&words, "%s %s", heading, title);
+    if (++above->count > 1) {
+        text_format(&words, " %d", above->count);
+    }
+    text_append(text, "}\\label{");
+    page_label_append(text, text_string(&words));
+    text_append(text, "}\\\\\n");
+    text->failed = text->failed || words.failed;
+    text_release(&words);
+}
+
+static void table_write(const struct page_table *table, struct above *above, struct text *text)
 {
     text_append(text, "{\\footnotesize\n\\begin{longtable}");
     columns_write(table, text);
+    above_write(above, text);
     text_append(text, "\\toprule\n");
+    row_write(table, -1, text);
+    text_append(text, "\\midrule\n\\endfirsthead\n\\toprule\n");
     row_write(table, -1, text);
     text_append(text, "\\midrule\n\\endhead\n");
     rows_write(table, text);
@@ -289,6 +325,7 @@ static const struct page_dialect dialect = {
 struct latex {
     struct text *text;
     bool is_listed; /* the block before was an item */
+    struct above above;
 };
 
 /* A document of few pages needs no contents, and a part is of another format. */
@@ -299,8 +336,11 @@ static void block_write(const struct page *page, const struct page_block *block,
     text_append(latex->text, latex->is_listed && !is_item ? "\\end{itemize}\n" : "");
     text_append(latex->text, !is_item ? "\n" : latex->is_listed ? "" : "\\begin{itemize}\n");
     latex->is_listed = is_item;
+    if (block->kind == BLOCK_TITLE || block->kind == BLOCK_HEADING || block->kind == BLOCK_SUBHEADING) {
+        above_set(&latex->above, block);
+    }
     if (block->kind == BLOCK_TABLE) {
-        table_write(block->table, latex->text);
+        table_write(block->table, &latex->above, latex->text);
     } else if (block->kind == BLOCK_FIGURE) {
         figure_write(page, block, latex->text);
     } else {
@@ -405,4 +445,7 @@ void page_latex_write(const struct page *page, const struct report_style *style,
     text->failed = !page_visit(page, MEDIUM_DOCUMENT, block_write, &latex) || text->failed;
     text_append(text, latex.is_listed ? "\\end{itemize}\n" : "");
     text_append(text, "\n\\end{document}\n");
+    text->failed = text->failed || latex.above.title.failed || latex.above.heading.failed;
+    text_release(&latex.above.title);
+    text_release(&latex.above.heading);
 }

@@ -260,6 +260,29 @@ static void a_table_alone_has_a_caption(void **state)
     }
 }
 
+/* On a page of its own a table has both too, so that it can be copied alone; labels differ. */
+static void tables_of_a_page_have_captions(void **state)
+{
+    static const struct page_column columns[] = {{.title = "n", .kind = CELL_COUNT}};
+    (void)state;
+    struct text text = {0};
+    struct page page = {0};
+    page_words(&page, BLOCK_TITLE, MEDIUM_ALL, "quick on a_b, 2026-11-23");
+    page_table_add(&page, MEDIUM_ALL, columns, 1);
+    page_words(&page, BLOCK_HEADING, MEDIUM_ALL, "Cases");
+    page_table_add(&page, MEDIUM_ALL, columns, 1);
+    page_table_add(&page, MEDIUM_ALL, columns, 1);
+    page_latex_write(&page, &(struct report_style){.width = 80}, &text);
+    const char *at = strstr(text_string(&text), "\\begin{longtable}{@{}r@{}}\n\\caption{quick on a\\_b, 2026-11-23.}"
+                                                "\\label{tab:quick-on-a-b-2026-11-23}\\\\\n\\toprule\nn \\\\\n");
+    assert_non_null(at);
+    at = strstr(at, "\\caption{Cases. quick on a\\_b, 2026-11-23.}\\label{tab:cases-quick-on-a-b-2026-11-23}");
+    assert_non_null(at);
+    assert_non_null(strstr(at, "\\label{tab:cases-quick-on-a-b-2026-11-23-2}"));
+    text_release(&text);
+    page_release(&page);
+}
+
 static void names_that_differ_do_so_in_plots(void **state)
 {
     static const char *const names[] = {"a&b", "a+b", "a\xE4\xB8\xAD", "a\xE6\x96\x87", "a?", "a<b", "aandb"};
@@ -374,6 +397,7 @@ int main(void)
         cmocka_unit_test(names_are_text_in_latex),
         cmocka_unit_test(strange_letters_are_numbers_in_latex),
         cmocka_unit_test(a_table_alone_has_a_caption),
+        cmocka_unit_test(tables_of_a_page_have_captions),
         cmocka_unit_test(a_minus_is_no_hyphen_in_latex),
         cmocka_unit_test(names_that_differ_do_so_in_plots),
         cmocka_unit_test(dollars_are_no_formula_in_markdown),
