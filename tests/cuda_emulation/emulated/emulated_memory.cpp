@@ -102,6 +102,16 @@ char *arena_take(int board, size_t bytes)
     return own->start + start;
 }
 
+/* Each page of memory is written as it is taken, and what the kernel does for a page of 4 KiB takes longer than that.
+ * Where there are no larger ones, or none fits into these bytes, nothing changes. */
+void large_pages_ask(char *taken, size_t bytes)
+{
+    size_t first = rounded((size_t)taken, granule), end = ((size_t)taken + bytes) / granule * granule;
+    if (first < end) {
+        madvise((void *)first, end - first, MADV_HUGEPAGE);
+    }
+}
+
 char *mapping_take(int board, size_t bytes)
 {
     if (emulated_memory_is_closed()) {
@@ -112,7 +122,11 @@ char *mapping_take(int board, size_t bytes)
         void *taken = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         return taken != MAP_FAILED ? (char *)taken : nullptr;
     }
-    return (char *)aligned_alloc(alignment_least, bytes);
+    char *taken = (char *)aligned_alloc(alignment_least, bytes);
+    if (taken != nullptr) {
+        large_pages_ask(taken, bytes);
+    }
+    return taken;
 }
 
 void mapping_give_back(const allocation &holds)
