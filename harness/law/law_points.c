@@ -6,6 +6,7 @@
 
 #include "harness/base/array.h"
 #include "harness/law/law_word.h"
+#include "harness/report/escape.h"
 #include "models/find/model.h"
 
 struct law_model {
@@ -308,6 +309,45 @@ static void again_append(struct text *text, const struct law_points *points)
     text_append(text, ")");
 }
 
+/* Classes that are several devices, each in the order in which its devices were met. */
+static void devices_append(struct text *text, const struct law_points *points)
+{
+    for (size_t at = 0; at < points->devices.count; at++) {
+        const char *first = points->devices.entries[at].text;
+        size_t length = strcspn(first, "|") + 1;
+        bool is_first = true;
+        for (size_t before = 0; before < at; before++) {
+            is_first = is_first && strncmp(points->devices.entries[before].text, first, length) != 0;
+        }
+        bool is_told = false;
+        for (size_t next = at + 1; next < points->devices.count && is_first; next++) {
+            const char *other = points->devices.entries[next].text;
+            if (strncmp(other, first, length) == 0) {
+                if (!is_told) {
+                    text_format(text, "; %.*s is %s", (int)length - 1, first, first + length);
+                }
+                text_format(text, " and %s", other + length);
+                is_told = true;
+            }
+        }
+    }
+}
+
+enum status_code law_points_device(struct law_points *points, const char *target, const char *name,
+                                   struct status *error)
+{
+    enum { DEVICES_MAXIMUM = 64 };
+    struct text device = {0}, clean = {0};
+    text_format(&device, "%.200s|%.200s", target, name);
+    terminal_append(&clean, text_string(&device));
+    text_release(&device);
+    if (name[0] == '\0' || points->devices.count == DEVICES_MAXIMUM || strchr(target, '|') != NULL) {
+        text_release(&clean);
+        return STATUS_OK; /* more say nothing */
+    }
+    return key_add(points, &points->devices, &clean) >= 0 ? STATUS_OK : no_memory(error);
+}
+
 enum status_code law_points_check(const struct law_points *points, struct status *error)
 {
     const struct law_case *widest = NULL;
@@ -332,6 +372,7 @@ enum status_code law_points_check(const struct law_points *points, struct status
 
 void law_points_release(struct law_points *points)
 {
+    name_table_release(&points->devices);
     name_table_release(&points->words);
     name_table_release(&points->keys);
     name_table_release(&points->figures);
@@ -357,4 +398,5 @@ void law_points_append(struct text *text, const struct law_points *points)
         }
     }
     again_append(text, points);
+    devices_append(text, points);
 }

@@ -60,6 +60,7 @@ struct law_points {
     int64_t reasons[POINT_REASON_COUNT]; /* cases by what became of them */
     /* inside */
     struct arena arena;
+    struct name_table devices;              /* "sm_90|NVIDIA H200": of the records that count */
     struct name_table words, keys, figures; /* keys: of cases; figures: of cases as they were measured */
     size_t room;
     struct law_case *cases; /* by number of keys */
@@ -98,13 +99,18 @@ enum status_code law_points_check(const struct law_points *points, struct status
 
 /* "2562 of 3100 cases count; left out: 12 load or train, 3 disturbed", and how far measurements of one case differ:
  * "; 6 cases were measured more than once, of which each measurement counts: allocated bytes differ by up to 0.00 %,
- * footprints by up to 0.18 % (gpt2, infer, bfloat16, batch 8, seq 512 on sm_90)". */
+ * footprints by up to 0.18 % (gpt2, infer, bfloat16, batch 8, seq 512 on sm_90)"; and which devices a class is, if they
+ * are several: "; sm_90 is NVIDIA H100 80GB HBM3 and NVIDIA H200". Tables have no devices. */
 void law_points_append(struct text *text, const struct law_points *points);
 
 /* The table: a line of names, then a line for each point; fields are parted by tabs, unknown bytes are "-". */
 enum status_code points_table_write(const struct law_points *points, struct text *text, struct status *error);
 
 /* ---- inside harness/law ---- */
+
+/* Keeps the name of the device that a point of a class was measured on. STATUS_OUT_OF_MEMORY. */
+enum status_code law_points_device(struct law_points *points, const char *target, const char *name,
+                                   struct status *error);
 
 /* Adds a point whose texts may go away, or counts why it is left out. STATUS_OUT_OF_MEMORY. */
 enum status_code law_points_add(struct law_points *points, const struct law_point *point, struct status *error);

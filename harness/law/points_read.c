@@ -133,7 +133,9 @@ static enum status_code line_add(const struct json *line, const char *program, c
             }
             struct text kind = {0};
             quantised_set(&point, &kind);
-            enum status_code code = law_points_add(points, &point, error);
+            const char *name = word_or(json_get(line, "device"), "name", "");
+            enum status_code code = law_points_device(points, point.target, name, error);
+            code = code == STATUS_OK ? law_points_add(points, &point, error) : code;
             text_release(&kind);
             return code;
         }

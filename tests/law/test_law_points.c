@@ -359,6 +359,36 @@ static void figures_that_cannot_be_are_left_out_and_counted(void **state)
     law_points_release(&points);
 }
 
+/* A class of devices is told if it is several: its law is then one of all of them. */
+static void the_devices_of_a_class_are_told(void **state)
+{
+    (void)state;
+    struct law_points points = {0};
+    struct text told = {0};
+    assert_int_equal(law_points_device(&points, "sm_90", "H100", NULL), STATUS_OK);
+    assert_int_equal(law_points_device(&points, "host", "EPYC", NULL), STATUS_OK);
+    assert_int_equal(law_points_device(&points, "sm_90", "H\x1b[2J200", NULL), STATUS_OK);
+    assert_int_equal(law_points_device(&points, "sm_90", "H100", NULL), STATUS_OK);
+    law_points_append(&told, &points);
+    assert_string_equal(text_string(&told), "0 of 0 cases count; sm_90 is H100 and H?[2J200");
+    for (int at = 0; at < 200; at++) { /* as many names as somebody likes */
+        char name[16];
+        snprintf(name, sizeof name, "G%d", at);
+        assert_int_equal(law_points_device(&points, "host", name, NULL), STATUS_OK);
+    }
+    assert_int_equal(points.devices.count, 64);
+    text_release(&told);
+    law_points_release(&points);
+    assert_int_equal(law_points_read("results/reference/nvidia-h100-80gb-hbm3", "gpt2/infer/*", &places, &points, NULL),
+                     STATUS_OK);
+    assert_int_equal(law_points_read("results/reference/nvidia-h200", "gpt2/infer/*", &places, &points, NULL),
+                     STATUS_OK);
+    law_points_append(&told, &points);
+    assert_non_null(strstr(text_string(&told), "; sm_90 is NVIDIA H100 80GB HBM3 and NVIDIA H200"));
+    text_release(&told);
+    law_points_release(&points);
+}
+
 static void words_from_outside_do_not_act(void **state)
 {
     (void)state;
@@ -447,6 +477,7 @@ int main(void)
         cmocka_unit_test(a_spread_is_of_the_figures_that_are_known),
         cmocka_unit_test(peaks_that_no_law_holds_for_are_refused),
         cmocka_unit_test(figures_that_cannot_be_are_left_out_and_counted),
+        cmocka_unit_test(the_devices_of_a_class_are_told),
         cmocka_unit_test(words_from_outside_do_not_act),
         cmocka_unit_test(a_table_has_what_has_no_terms),
         cmocka_unit_test(tables_that_are_wrong_are_refused_with_their_place),
