@@ -8,7 +8,7 @@
 #include "harness/law/overhead_law.h"
 
 #define LAW_SCHEMA_NAME "assay-law"
-enum { LAW_SCHEMA_MAJOR = 1, LAW_SCHEMA_MINOR = 2, LAW_KINDS_MAXIMUM = 1000, LAW_WORDS_MAXIMUM = 16 };
+enum { LAW_SCHEMA_MAJOR = 1, LAW_SCHEMA_MINOR = 3, LAW_KINDS_MAXIMUM = 1000, LAW_WORDS_MAXIMUM = 16 };
 
 /* The range of law_point_tokens, beside those of LAW_POINT_SIZES. Since 1.2. */
 #define LAW_TOKENS "tokens"

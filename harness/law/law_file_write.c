@@ -5,10 +5,10 @@
 #include "harness/law/law_file.h"
 #include "harness/law/overhead_rule.h"
 
-/* null if there were no resamples. */
+/* null if there were no resamples, or too few that tell it. */
 static struct json *interval_json(struct interval interval)
 {
-    if (interval.low == interval.high) {
+    if (!interval.is_known) {
         return json_null_new();
     }
     struct json *array = json_array_new();
@@ -41,6 +41,7 @@ static struct json *simple_json(const struct overhead_simple *simple, enum overh
         struct json *one = json_object_new();
         made = made && json_set(one, "value", json_real_new(simple->coefficients[at])) &&
                json_set(one, "interval", interval_json(simple->spread[at])) &&
+               json_set(one, "dependent", json_boolean_new(!simple->is_told[at])) &&
                json_set(object, count == 1 ? "weights" : keys[at], one);
     }
     return json_made(object, made);
@@ -78,6 +79,8 @@ static struct json *coefficients_json(const struct overhead_group *kind)
         struct json *one = json_object_new();
         made = made && json_set(one, "value", json_real_new(kind->fit.coefficients[term])) &&
                json_set(one, "interval", interval_json(kind->spread[term])) &&
+               json_set(one, "models", json_integer_new(kind->fit.model_counts[term])) &&
+               json_set(one, "resamples", json_integer_new(kind->told_resamples[term])) &&
                json_set(one, "times", json_string_new(overhead_term_unit((enum overhead_term)term))) &&
                json_set(one, "dependent", json_boolean_new(kind->fit.is_dependent[term])) &&
                json_set(object, overhead_term_key((enum overhead_term)term), one);
@@ -241,6 +244,8 @@ struct json *overhead_law_json(const struct overhead_law *law, const char *versi
            json_set(document, "points", json_string_new(text_string(&left_out))) &&
            json_set(document, "cases", json_integer_new(law->counted_point_count)) &&
            json_set(document, "models", json_integer_new(law->counted_model_count)) &&
+           json_set(document, "model_sizes", json_integer_new(law->counted_cluster_count)) &&
+           json_set(document, "untold_cases", json_integer_new(law->untold_count)) &&
            json_set(document, "forms", forms_json(law)) && json_set(document, "rule", rule_json(law)) &&
            json_set(document, "contexts", contexts_json(law)) &&
            json_set(document, "unreplayed_cases", json_integer_new(law->unreplayed_count)) &&

@@ -10,6 +10,9 @@
 
 enum { COLUMN_MAJOR = 102 }; /* of lapacke.h */
 
+/* The part of a column that is noise of a relation: above what LEAST_SQUARES_RANK_TOLERANCE lets pass. */
+#define RELATION_NOISE 1e-5
+
 enum status_code least_squares_open(struct least_squares_solver *solver, struct status *error)
 {
     /* If OpenBLAS stands behind it: one thread, so that sums are added in one order on every machine. */
@@ -180,9 +183,55 @@ enum status_code least_squares_relation(const struct least_squares_solver *solve
         }
         code = scaled_solve(solver, &scaled, pivots, &rank, error);
     }
+    double noise = RELATION_NOISE * column_length(problem, column);
     for (int at = 0; at < scaled.count && code == STATUS_OK; at++) {
-        relation[scaled.column[at]] = scaled.observed[at] / scaled.length[at];
+        relation[scaled.column[at]] = fabs(scaled.observed[at]) > noise ? scaled.observed[at] / scaled.length[at] : 0.0;
     }
     scaled_release(&scaled);
     return code;
+}
+
+enum status_code least_squares_relations(const struct least_squares_solver *solver,
+                                         const struct least_squares_problem *problem,
+                                         const struct least_squares *result, bool *is_related, double *relations,
+                                         struct status *error)
+{
+    enum status_code code = STATUS_OK;
+    size_t columns = (size_t)problem->columns;
+    memset(relations, 0, columns * columns * sizeof *relations);
+    for (size_t column = 0; column < columns; column++) {
+        is_related[column] = result->is_dependent[column];
+    }
+    for (size_t column = 0; column < columns && code == STATUS_OK; column++) {
+        double *relation = relations + column * columns;
+        if (result->is_dependent[column]) {
+            code = least_squares_relation(solver, problem, result, (int)column, relation, error);
+        }
+        for (size_t other = 0; other < columns && code == STATUS_OK; other++) {
+            is_related[other] = is_related[other] || relation[other] != 0.0;
+        }
+    }
+    return code;
+}
+
+bool least_squares_follows(int columns, const bool *is_observed, const double *relations, const double *row)
+{
+    for (int column = 0; column < columns; column++) {
+        const double *relation = relations + (size_t)column * (size_t)columns;
+        double rest = row[column], size = fabs(row[column]);
+        bool is_dependent = false;
+        if (!is_observed[column] && row[column] != 0.0) {
+            return false;
+        }
+        /* Adding 1 to this column's solution and taking relation from the others changes no row that was observed. */
+        for (int other = 0; other < columns; other++) {
+            is_dependent = is_dependent || relation[other] != 0.0;
+            rest -= relation[other] * row[other];
+            size += fabs(relation[other] * row[other]);
+        }
+        if (is_dependent && fabs(rest) > RELATION_NOISE * size) {
+            return false;
+        }
+    }
+    return true;
 }

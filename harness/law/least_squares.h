@@ -50,10 +50,23 @@ enum status_code least_squares_solve(const struct least_squares_solver *solver,
                                      const struct least_squares_problem *problem, struct least_squares *result,
                                      struct status *error);
 
-/* What a dependent column is of the independent ones: relation[columns], 0 for absent and dependent ones. The errors of
- * least_squares_solve. */
+/* What a dependent column is of the independent ones: relation[columns], 0 for absent and dependent ones, and for those
+ * whose part of it is noise. The errors of least_squares_solve. */
 enum status_code least_squares_relation(const struct least_squares_solver *solver,
                                         const struct least_squares_problem *problem, const struct least_squares *result,
                                         int column, double *relation, struct status *error);
+
+/* The relations of all dependent columns, and which columns are members of one: the solution of none of these is known,
+ * whichever of them is called dependent. is_related: [columns]; relations: [columns][columns], 0 for columns that are
+ * not dependent. */
+enum status_code least_squares_relations(const struct least_squares_solver *solver,
+                                         const struct least_squares_problem *problem,
+                                         const struct least_squares *result, bool *is_related, double *relations,
+                                         struct status *error);
+
+/* Whether row x solution is the same for every solution that fits equally well: the row has nothing of a column that
+ * was not observed, and keeps the relations. Worked: with columns (1, 1, 1) and (2, 2, 2) the row (3, 6) follows, and
+ * (1, 0) does not. is_observed: [columns]. */
+bool least_squares_follows(int columns, const bool *is_observed, const double *relations, const double *row);
 
 #endif

@@ -43,8 +43,11 @@ static enum status_code model_lend(struct loans *loans, const struct overhead_gr
     enum status_code code = overhead_group_fit(loans->law, loans->solver, group->donor, model, &fit, &rounded, error);
     for (int i = 0; i < group->point_count && code == STATUS_OK; i++) {
         const struct law_point *point = &loans->law->points->all[group->points[i]];
-        enum overhead_moment moment;
-        if (loans->law->model_of_point[group->points[i]] == model) {
+        enum overhead_moment moment = MOMENT_FEED;
+        struct overhead_row row;
+        overhead_row_make(point, PART_WHOLE, &row);
+        overhead_row_value(&row, fit.coefficients, &moment);
+        if (loans->law->model_of_point[group->points[i]] == model && overhead_fit_tells_moment(&fit, &row, moment)) {
             loans->all[loans->count++] =
                 (struct loan){.group = group,
                               .place = group->points[i],

@@ -115,10 +115,11 @@ static void models_leave(struct bench *bench, struct overhead_context *context)
     context->errors = error_summary_make(bench->errors, error_count, bench->room);
 }
 
-static void context_fill(struct bench *bench, struct overhead_context *context)
+static bool context_fill(struct bench *bench, struct overhead_context *context)
 {
     uint64_t state = bench->law->seed;
     int count = bench->law->resample_count;
+    struct cluster_draw draw;
     memcpy(bench->by_model, bench->sorted, (size_t)bench->count * sizeof *bench->by_model);
     for (int at = 0; at < bench->count; at++) {
         bench->by_model[at].rank = at;
@@ -130,12 +131,14 @@ static void context_fill(struct bench *bench, struct overhead_context *context)
                                          .case_count = bench->count,
                                          .bytes = median_left(bench, NULL, 0)};
     models_leave(bench, context);
-    for (int at = 0; at < count; at++) {
-        models_draw(&state, bench->weights, bench->models, context->model_count);
+    bool fine = cluster_draw_open(bench->law, bench->models, context->model_count, &draw);
+    for (int at = 0; at < count && fine; at++) {
+        cluster_draw_next(&draw, &state, bench->weights);
         bench->medians[at] = median_drawn(bench);
     }
-    context->spread =
-        count > 0 ? interval_of(bench->medians, count) : (struct interval){context->bytes, context->bytes};
+    context->spread = interval_of(bench->medians, fine ? count : 0, count, draw.count);
+    cluster_draw_close(&draw);
+    return fine;
 }
 
 static int beside_collect(struct overhead_law *law, struct beside *all)
@@ -168,7 +171,7 @@ enum status_code overhead_contexts_make(struct overhead_law *law, struct status 
     bool fine = all != NULL && bench.models != NULL && bench.weights != NULL && bench.medians != NULL &&
                 bench.errors != NULL && law->contexts != NULL;
     int count = fine ? beside_collect(law, all) : 0;
-    for (int first = 0, end; first < count; first = end) {
+    for (int first = 0, end; first < count && fine; first = end) {
         for (end = first + 1; end < count && context_order(all[first].point, all[end].point) == 0;) {
             end++;
         }
@@ -176,7 +179,7 @@ enum status_code overhead_contexts_make(struct overhead_law *law, struct status 
         bench.by_model = all + room;
         bench.count = end - first;
         bench.room = bench.errors + room;
-        context_fill(&bench, &law->contexts[law->context_count++]);
+        fine = context_fill(&bench, &law->contexts[law->context_count++]);
     }
     free(all);
     free(bench.models);

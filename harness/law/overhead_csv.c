@@ -10,8 +10,8 @@ struct csv_row {
     const char *kind, *target, *program; /* "" if it is over all */
     const char *level, *name, *times;    /* "footprint"; "replayed", "feed_hidden"; "T F e" */
     double value;                        /* NaN: none */
-    struct interval interval;            /* both the same: none */
-    int model_count;                     /* 0: not said */
+    struct interval interval;            /* may be not known */
+    int model_count, resample_count;     /* 0: not said */
     const struct error_summary *errors;  /* NULL: none */
 };
 
@@ -28,7 +28,7 @@ static void row_append(struct text *text, const struct csv_row *row)
     const char *const words[] = {row->kind, row->target, row->program, row->level, row->name, row->times};
     static const struct error_summary none;
     const struct error_summary *errors = row->errors != NULL ? row->errors : &none;
-    bool has_interval = row->interval.low != row->interval.high;
+    bool has_interval = row->interval.is_known;
     text_append(text, row->part);
     for (size_t at = 0; at < sizeof words / sizeof words[0]; at++) {
         text_append(text, ",");
@@ -45,6 +45,7 @@ static void row_append(struct text *text, const struct csv_row *row)
     number_append(text, errors->count > 0, errors->worst);
     number_append(text, errors->count > 0, errors->bias);
     number_append(text, errors->count > 0, errors->under);
+    number_append(text, row->resample_count > 0, row->resample_count);
     text_append(text, "\r\n");
 }
 
@@ -63,7 +64,8 @@ static void forms_append(struct text *text, const struct overhead_law *law, enum
                                            .errors = &law->summary[level][form]});
         int count = form == FORM_AFFINE ? AFFINE_COUNT : form <= FORM_CONSTANT ? 1 : 0;
         for (int at = 0; at < count; at++) {
-            row_append(text, &(struct csv_row){.part = "coefficient",
+            row_append(text, &(struct csv_row){.part = law->simple[level][form].is_told[at] ? "coefficient"
+                                                                                            : "dependent coefficient",
                                                .level = overhead_level_name(level),
                                                .name = key,
                                                .times = affine[count == 1 ? 1 : at],
@@ -102,6 +104,8 @@ static void kind_append(struct text *text, const struct overhead_group *kind)
             row.times = overhead_term_unit((enum overhead_term)term);
             row.value = kind->fit.coefficients[term];
             row.interval = kind->spread[term];
+            row.model_count = kind->fit.model_counts[term];
+            row.resample_count = kind->told_resamples[term];
             row_append(text, &row);
         }
     }
@@ -110,7 +114,7 @@ static void kind_append(struct text *text, const struct overhead_group *kind)
 void overhead_csv_append(const struct overhead_law *law, struct text *text)
 {
     text_append(text, "part,kind,target,program,level,name,times,value,low,high,models,cases,median,p90,p99,worst,bias,"
-                      "under\r\n");
+                      "under,resamples\r\n");
     for (int level = 0; level < OVERHEAD_LEVEL_COUNT; level++) {
         forms_append(text, law, (enum overhead_level)level);
     }

@@ -254,20 +254,6 @@ static void problem_make(struct turn *turn, struct gram_rows *problem)
     gram_rows_make(&all, problem);
 }
 
-static enum status_code relations_find(const struct least_squares_solver *solver,
-                                       const struct least_squares_problem *problem, const struct least_squares *solved,
-                                       struct overhead_fit *fit, struct status *error)
-{
-    enum status_code code = STATUS_OK;
-    for (int term = 0; term < TERM_COUNT && code == STATUS_OK; term++) {
-        fit->is_dependent[term] = solved->is_dependent[term];
-        if (solved->is_dependent[term]) {
-            code = least_squares_relation(solver, problem, solved, term, fit->relation[term], error);
-        }
-    }
-    return code;
-}
-
 /* Rows may go to and fro between moments for ever, so that the best of all rounds is kept, with its moments. */
 static void best_keep(struct turn *turn, const struct overhead_fit *fit, struct overhead_fit *best)
 {
@@ -277,8 +263,8 @@ static void best_keep(struct turn *turn, const struct overhead_fit *fit, struct 
     }
 }
 
-/* One fit of the rows with the moments that they have. */
-static enum status_code round_make(const struct least_squares_solver *solver, struct turn *turn,
+/* One fit of the rows with the moments that they have. Of solutions that fit equally well the one of the least norm. */
+static enum status_code rows_solve(const struct least_squares_solver *solver, struct turn *turn,
                                    struct overhead_fit *fit, struct gram_rows *problem, struct least_squares *solved,
                                    struct status *error)
 {
@@ -286,24 +272,70 @@ static enum status_code round_make(const struct least_squares_solver *solver, st
     enum status_code code = least_squares_solve(solver, &problem->problem, solved, error);
     for (int term = 0; term < TERM_COUNT && code == STATUS_OK; term++) {
         fit->is_seen[term] = !solved->is_absent[term];
-        fit->coefficients[term] = fit->is_seen[term] ? solved->solution[term] : fit->coefficients[term];
+        fit->is_deficient = (term > 0 && fit->is_deficient) || solved->is_dependent[term];
+    }
+    return code;
+}
+
+/* A round. What the rows do not tell stays where it was: the smallest change is taken of coefficients that fit equally
+ * well. The least of them could lie far away, and give rows of other models to a moment that is not theirs. */
+static enum status_code round_make(const struct least_squares_solver *solver, struct turn *turn,
+                                   struct overhead_fit *fit, struct gram_rows *problem, struct least_squares *solved,
+                                   struct status *error)
+{
+    double begin[TERM_COUNT] = {0};
+    enum status_code code = rows_solve(solver, turn, fit, problem, solved, error);
+    if (code == STATUS_OK && fit->is_deficient) {
+        memcpy(begin, fit->coefficients, sizeof begin);
+        for (int row = 0; row < problem->problem.rows; row++) {
+            for (int term = 0; term < TERM_COUNT; term++) {
+                problem->observed[row] -= problem->design[row * TERM_COUNT + term] * begin[term];
+            }
+        }
+        code = least_squares_solve(solver, &problem->problem, solved, error);
+    }
+    for (int term = 0; term < TERM_COUNT && code == STATUS_OK; term++) {
+        fit->coefficients[term] = fit->is_seen[term] ? begin[term] + solved->solution[term] : fit->coefficients[term];
     }
     fit->round_count++;
     return code;
 }
 
-/* What is told of the best round: its relations, and its rows by moment. */
-static enum status_code best_finish(const struct least_squares_solver *solver, struct turn *turn, bool with_relations,
+/* How many models have rows of each term. */
+static void models_count(struct turn *turn, struct overhead_fit *fit)
+{
+    for (int index = 0; index < turn->rows->block_count; index++) {
+        struct block *block = &turn->rows->blocks[index];
+        const struct gram *sums = weight_of(turn, block) > 0.0 ? block_sums(turn->rows, block) : NULL;
+        for (int term = 0; term < TERM_COUNT && sums != NULL; term++) {
+            fit->model_counts[term] += sums->sums[term][term] > 0.0L;
+        }
+    }
+}
+
+/* What is told of the best round: its relations, its models and its rows by moment. Of coefficients that cannot be told
+ * apart those of the least norm are shown, wherever the turns began. */
+static enum status_code best_finish(const struct least_squares_solver *solver, struct turn *turn, bool with_counts,
                                     struct overhead_fit *fit, struct status *error)
 {
     struct overhead_fit again = *fit;
     struct least_squares solved = {0};
     struct gram_rows problem;
     struct fit_rows *rows = turn->rows;
+    enum status_code code = STATUS_OK;
     memcpy(rows->moments, rows->best, (size_t)rows->count);
-    enum status_code code = with_relations ? round_make(solver, turn, &again, &problem, &solved, error) : STATUS_OK;
-    if (code == STATUS_OK && with_relations) {
-        code = relations_find(solver, &problem.problem, &solved, fit, error);
+    if (fit->is_deficient) {
+        code = rows_solve(solver, turn, &again, &problem, &solved, error);
+        code = code == STATUS_OK ? least_squares_relations(solver, &problem.problem, &solved, fit->is_dependent,
+                                                           &fit->relation[0][0], error)
+                                 : code;
+    }
+    for (int term = 0; term < TERM_COUNT && with_counts && code == STATUS_OK; term++) {
+        bool is_least = fit->is_deficient && fit->is_seen[term];
+        fit->coefficients[term] = is_least ? solved.solution[term] : fit->coefficients[term];
+    }
+    if (with_counts) {
+        models_count(turn, fit);
     }
     for (int index = 0; index < rows->block_count && code == STATUS_OK; index++) {
         const struct block *block = &rows->blocks[index];
@@ -329,7 +361,7 @@ static bool rounds_repeat(double (*seen)[TERM_COUNT], const struct overhead_fit 
 
 /* Turns from one start. */
 static enum status_code turns_take(const struct least_squares_solver *solver, struct turn *turn, const double *start,
-                                   bool with_relations, struct overhead_fit *fit, struct status *error)
+                                   bool with_counts, struct overhead_fit *fit, struct status *error)
 {
     struct least_squares solved = {0};
     struct gram_rows problem;
@@ -349,11 +381,11 @@ static enum status_code turns_take(const struct least_squares_solver *solver, st
         repeats = code == STATUS_OK && rounds_repeat(seen, &now);
     }
     fit->settled = now.settled;
-    return code == STATUS_OK ? best_finish(solver, turn, with_relations, fit, error) : code;
+    return code == STATUS_OK ? best_finish(solver, turn, with_counts, fit, error) : code;
 }
 
 enum status_code overhead_fit_make(const struct least_squares_solver *solver, struct fit_rows *rows,
-                                   const double *weights, const double *start, bool with_relations,
+                                   const double *weights, const double *start, bool with_counts,
                                    struct overhead_fit *fit, struct status *error)
 {
     struct turn turn = {.rows = rows, .weights = weights};
@@ -363,11 +395,22 @@ enum status_code overhead_fit_make(const struct least_squares_solver *solver, st
         code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a fit");
     }
     for (int at = 0; at < (start != NULL ? 1 : START_COUNT) && code == STATUS_OK; at++) {
-        code = turns_take(solver, &turn, start != NULL ? start : starts[at], with_relations, tried, error);
+        code = turns_take(solver, &turn, start != NULL ? start : starts[at], with_counts, tried, error);
         if (code == STATUS_OK && (at == 0 || tried->relative_square < fit->relative_square)) {
             *fit = *tried;
         }
     }
     free(tried);
     return code;
+}
+
+bool overhead_fit_tells(const struct overhead_fit *fit, int term)
+{
+    return fit->is_seen[term] && !fit->is_dependent[term];
+}
+
+bool overhead_fit_tells_moment(const struct overhead_fit *fit, const struct overhead_row *row,
+                               enum overhead_moment moment)
+{
+    return least_squares_follows(TERM_COUNT, fit->is_seen, &fit->relation[0][0], row->bytes[moment]);
 }

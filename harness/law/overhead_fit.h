@@ -27,8 +27,10 @@ void fit_rows_close(struct fit_rows *ready); /* NULL is accepted */
 struct overhead_fit {
     double coefficients[TERM_COUNT];
     bool is_seen[TERM_COUNT];                /* some row of a moment that has it was the highest */
-    bool is_dependent[TERM_COUNT];           /* it cannot be told apart from other terms: relation */
-    double relation[TERM_COUNT][TERM_COUNT]; /* of a dependent term: what of the others it is */
+    bool is_dependent[TERM_COUNT];           /* it cannot be told apart from others: a member of a relation */
+    double relation[TERM_COUNT][TERM_COUNT]; /* of one member of each relation: what of the others it is */
+    bool is_deficient;                       /* there are relations */
+    int model_counts[TERM_COUNT];            /* models with a row whose highest moment has it */
     int moment_rows[MOMENT_COUNT];           /* rows by their highest moment */
     double relative_square;                  /* sum of squares of relative errors */
     int round_count;
@@ -36,9 +38,17 @@ struct overhead_fit {
 };
 
 /* weights: how often each model counts, by number; NULL: each once. start: coefficients to begin at; NULL: the list.
- * with_relations: also is_dependent and relation. STATUS_INVALID: no row counts. */
+ * with_counts: also model_counts. STATUS_INVALID: no row counts. */
 enum status_code overhead_fit_make(const struct least_squares_solver *solver, struct fit_rows *rows,
-                                   const double *weights, const double *start, bool with_relations,
+                                   const double *weights, const double *start, bool with_counts,
                                    struct overhead_fit *fit, struct status *error);
+
+/* Whether the rows of a fit tell the coefficient of a term: it was seen, and is a member of no relation. */
+bool overhead_fit_tells(const struct overhead_fit *fit, int term);
+
+/* Whether the rows of a fit tell the sum of a moment of another row: of each term or, of terms that cannot be told
+ * apart, of what they are together there. */
+bool overhead_fit_tells_moment(const struct overhead_fit *fit, const struct overhead_row *row,
+                               enum overhead_moment moment);
 
 #endif

@@ -2,6 +2,7 @@
  * and overhead_simple.c. */
 #include "harness/law/overhead_law.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +108,32 @@ static bool kinds_find(struct overhead_law *law, struct placed_point *placed)
     return true;
 }
 
+/* Models of suites have the same sizes in each kind, and are one cluster then. One whose sizes are not known is one of
+ * its own. */
+static bool clusters_find(struct overhead_law *law)
+{
+    struct name_table names = {0};
+    bool fine = (law->cluster_of_model =
+                     arena_alloc(&law->arena, ((size_t)law->model_count + 1) * sizeof *law->cluster_of_model)) != NULL;
+    for (int at = 0; fine && at < law->points->count; at++) {
+        const struct law_point *point = &law->points->all[at];
+        struct text name = {0};
+        if (point->hidden > 0) {
+            text_format(&name, "%" PRId64 " wide, %" PRId64 " heads, %" PRId64 " layers, %" PRId64 " words",
+                        point->hidden, point->heads, point->layers, point->vocab);
+        } else {
+            text_append(&name, point->model);
+        }
+        int cluster = name.failed ? -1 : name_table_add(&names, &law->arena, text_string(&name));
+        law->cluster_of_model[law->model_of_point[at]] = cluster;
+        fine = cluster >= 0;
+        text_release(&name);
+    }
+    law->cluster_count = (int)names.count;
+    name_table_release(&names);
+    return fine;
+}
+
 static bool law_open(struct overhead_law *law)
 {
     int count = law->points->count;
@@ -122,7 +149,7 @@ static bool law_open(struct overhead_law *law)
         fine = law->model_of_point[at] >= 0;
     }
     law->model_count = (int)names.count;
-    fine = fine && kinds_find(law, placed);
+    fine = fine && clusters_find(law) && kinds_find(law, placed);
     law->borrowed = fine ? arena_alloc(&law->arena, room * sizeof *law->borrowed) : NULL;
     law->replayed = fine ? arena_alloc(&law->arena, room * sizeof *law->replayed) : NULL;
     fine = fine && law->borrowed != NULL && law->replayed != NULL;
@@ -145,21 +172,36 @@ static bool law_open(struct overhead_law *law)
 
 static bool counted_models_count(struct overhead_law *law)
 {
-    bool *seen = calloc((size_t)law->model_count + 1, sizeof *seen);
+    int model_count = law->model_count;
+    bool *seen = calloc((size_t)(model_count + law->cluster_count) + 1, sizeof *seen);
     for (int at = 0; seen != NULL && at < law->points->count; at++) {
-        if (law->kinds[law->kind_of_point[at]].counts && !seen[law->model_of_point[at]]) {
-            seen[law->model_of_point[at]] = true;
-            law->counted_model_count++;
+        int model = law->model_of_point[at], cluster = model_count + law->cluster_of_model[model];
+        if (law->kinds[law->kind_of_point[at]].counts) {
+            law->counted_model_count += !seen[model];
+            law->counted_cluster_count += !seen[cluster];
+            seen[model] = seen[cluster] = true;
         }
     }
     free(seen);
     return seen != NULL;
 }
 
+/* Forms are compared over the same points: where the structural one has no error, no other has. */
+static void forms_even(struct overhead_law *law)
+{
+    for (int at = 0; at < law->points->count; at++) {
+        bool is_untold = isnan(law->errors[OVERHEAD_ALLOCATED][FORM_STRUCTURAL][at]);
+        for (int cell = 0; is_untold && cell < OVERHEAD_LEVEL_COUNT * FORM_COUNT; cell++) {
+            law->errors[cell / FORM_COUNT][cell % FORM_COUNT][at] = NAN;
+        }
+    }
+}
+
 static enum status_code summaries_make(struct overhead_law *law, struct status *error)
 {
     int count = law->points->count;
     double *room = calloc((size_t)count + 1, sizeof *room), *own = calloc((size_t)count + 1, sizeof *own);
+    forms_even(law);
     for (int level = 0; room != NULL && own != NULL && level < OVERHEAD_LEVEL_COUNT; level++) {
         for (int form = 0; form < FORM_COUNT; form++) {
             law->summary[level][form] = error_summary_make(law->errors[level][form], count, room);

@@ -34,9 +34,11 @@ const char *overhead_level_name(enum overhead_level level); /* "allocated", "foo
 
 enum { AFFINE_COUNT = 3, MODELS_MINIMUM = 3, RESAMPLES_MAXIMUM = 10000 };
 
-/* Two ends of 95 of 100 resamples, by model. Equal to the coefficient if there were none. */
+/* Two ends of 95 of 100 resamples that tell the coefficient. Not known if fewer than half of them do, or if fewer than
+ * MODELS_MINIMUM models do: what then differs between resamples is not what the coefficient is uncertain by. */
 struct interval {
     double low, high;
+    bool is_known;
 };
 
 struct error_summary {
@@ -57,8 +59,9 @@ struct overhead_group {
     bool counts;    /* it has terms, and MODELS_MINIMUM models */
     struct overhead_fit fit;
     struct interval spread[TERM_COUNT];
-    double allocator_bytes; /* median of allocated minus requested bytes */
-    double context[2];      /* footprint = context[0] + context[1] x allocated, of its device and program */
+    int told_resamples[TERM_COUNT]; /* of the law's resamples those that tell a coefficient */
+    double allocator_bytes;         /* median of allocated minus requested bytes */
+    double context[2];              /* footprint = context[0] + context[1] x allocated, of its device and program */
     struct error_summary errors[OVERHEAD_LEVEL_COUNT]; /* of the structural form */
     struct error_summary replayed;                     /* of the replayed form, with the context */
     struct law_point low, high;                        /* of each number the least and the most; texts NULL */
@@ -90,6 +93,7 @@ enum { HELD_COUNT = 5 };
 
 struct overhead_simple {
     double coefficients[AFFINE_COUNT]; /* of FORM_RULE and FORM_CONSTANT one: times the weights */
+    bool is_told[AFFINE_COUNT];        /* false: the cases do not tell it apart from the others */
     struct interval spread[AFFINE_COUNT];
 };
 
@@ -100,8 +104,10 @@ struct overhead_law {
     int resample_count;
     int model_count; /* of all points */
     int *model_of_point;
+    int *cluster_of_model; /* models of equal sizes, whatever their kind, are one cluster */
+    int cluster_count;
     struct overhead_group *kinds; /* by name */
-    int kind_count, counted_kind_count, counted_point_count, counted_model_count;
+    int kind_count, counted_kind_count, counted_point_count, counted_model_count, counted_cluster_count;
     int *kind_of_point;
     struct overhead_simple simple[OVERHEAD_LEVEL_COUNT][FORM_COUNT]; /* of RULE, CONSTANT and AFFINE */
     double *errors[OVERHEAD_LEVEL_COUNT][FORM_COUNT]; /* by point; NaN: not known, or its kind does not count */
@@ -109,6 +115,7 @@ struct overhead_law {
     double *replayed; /* errors of the replayed form, by point, whether its kind counts or not; NaN: not known */
     struct overhead_context *contexts; /* by device, program and mode */
     int context_count;
+    int untold_count;     /* points of kinds that count without an error: only their own model tells a coefficient */
     int unreplayed_count; /* points with a footprint for which no replay is known */
     struct error_summary summary[OVERHEAD_LEVEL_COUNT][FORM_COUNT];
 };
@@ -123,6 +130,9 @@ struct overhead_law_request {
 enum status_code overhead_law_make(const struct law_points *points, const struct overhead_law_request *request,
                                    struct overhead_law **law, struct status *error);
 void overhead_law_release(struct overhead_law *law); /* NULL is accepted */
+
+/* Whether the cases tell each coefficient of a simple form. */
+bool overhead_simple_is_told(const struct overhead_simple *simple, enum overhead_form form);
 
 /* The structural prediction of allocated bytes by the coefficients of a kind. */
 double overhead_predict(const struct law_point *point, const double coefficients[TERM_COUNT], double allocator_bytes,
@@ -177,7 +187,23 @@ enum status_code overhead_contexts_make(struct overhead_law *law, struct status 
  * count models. */
 void models_draw(uint64_t *state, double *weights, const int *models, int count);
 
-/* The ends between which 95 of 100 values lie; values are sorted. */
-struct interval interval_of(double *values, int count);
+/* Draws of models of several kinds: of the clusters that they are in, with all models of a cluster at once, because
+ * models of equal sizes tell the same twice. */
+struct cluster_draw {
+    const struct overhead_law *law;
+    const int *models; /* of the caller */
+    int model_count, count;
+    int *clusters;   /* [count] */
+    double *weights; /* by number of the cluster */
+};
+
+/* models must outlive *draw. False if memory ran out. The caller closes *draw in either case. */
+bool cluster_draw_open(const struct overhead_law *law, const int *models, int model_count, struct cluster_draw *draw);
+void cluster_draw_close(struct cluster_draw *draw);
+void cluster_draw_next(const struct cluster_draw *draw, uint64_t *state, double *weights); /* by number of the model */
+
+/* The ends between which 95 of 100 values lie, of as many as there are resamples that tell a coefficient; values are
+ * sorted. model_count: models that tell it. */
+struct interval interval_of(double *values, int count, int resample_count, int model_count);
 
 #endif

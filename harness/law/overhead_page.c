@@ -49,7 +49,7 @@ static void forms_describe(struct page *page, const struct overhead_law *law)
 static struct cell interval_cell(struct page *page, struct interval interval, double unit, int digits)
 {
     struct text word = {0};
-    if (interval.low == interval.high) {
+    if (!interval.is_known) {
         return (struct cell){.known = false};
     }
     text_format(&word, "%.*f to %.*f", digits, interval.low / unit, digits, interval.high / unit);
@@ -244,11 +244,12 @@ static void simple_describe(struct page *page, const struct overhead_law *law)
             const struct overhead_simple *simple = &law->simple[level][form];
             int count = form == FORM_AFFINE ? AFFINE_COUNT : 1;
             for (int at = 0; at < count; at++) {
-                const struct cell cells[] = {cell_word(level_words((enum overhead_level)level)),
-                                             cell_word(overhead_form_key((enum overhead_form)form)),
-                                             law_figure_cell(page, simple->coefficients[at], 3),
-                                             interval_cell(page, simple->spread[at], 1.0, 3),
-                                             cell_word(count == 1 ? times[1] : times[at])};
+                struct cell cells[] = {cell_word(level_words((enum overhead_level)level)),
+                                       cell_word(overhead_form_key((enum overhead_form)form)),
+                                       law_figure_cell(page, simple->coefficients[at], 3),
+                                       interval_cell(page, simple->spread[at], 1.0, 3),
+                                       cell_word(count == 1 ? times[1] : times[at])};
+                cells[2].after = simple->is_told[at] ? NULL : "*";
                 page_row_add(page, table, cells);
             }
         }
@@ -356,6 +357,15 @@ void overhead_describe(const struct overhead_law *law, struct page *page)
     page_say(page, BLOCK_LEAD, MEDIA_READ, "%d cases of %d models of %d kinds.", law->counted_point_count,
              law->counted_model_count, law->counted_kind_count);
     law_points_append(&counted, law->points);
+    if (law->counted_cluster_count < law->counted_model_count) {
+        text_format(&counted, ". The models have %d sizes; what is fitted over all kinds is resampled by size",
+                    law->counted_cluster_count);
+    }
+    if (law->untold_count > 0) {
+        text_format(&counted,
+                    ". %d cases have no error: without their own model nothing tells a coefficient that they need",
+                    law->untold_count);
+    }
     if (law->resample_count > 0) {
         text_format(&counted, ". Intervals: 95 of 100 of %d resamples of the models, seed %" PRIu64 ".",
                     law->resample_count, law->seed);
@@ -376,6 +386,7 @@ void overhead_describe(const struct overhead_law *law, struct page *page)
     page_words(
         page, BLOCK_NOTE, MEDIA_READ,
         "A coefficient with * cannot be told apart from others of its row: their sum holds, neither of them alone. "
-        "Intervals are in CSV and JSON.");
+        "Intervals are in CSV and JSON, with the models and the resamples that tell each coefficient; one that fewer "
+        "than three models or fewer than half of the resamples tell has none.");
     unjudged_describe(page, law);
 }

@@ -18,6 +18,15 @@ struct simple_bench {
     struct gram *sums;                 /* by model: of its points that are used */
 };
 
+bool overhead_simple_is_told(const struct overhead_simple *simple, enum overhead_form form)
+{
+    bool is_told = true;
+    for (int at = 0; at < (form == FORM_AFFINE ? AFFINE_COUNT : 1); at++) {
+        is_told = is_told && simple->is_told[at];
+    }
+    return is_told;
+}
+
 static void columns_of(const struct law_point *point, double columns[AFFINE_COUNT])
 {
     columns[0] = MEBIBYTE;
@@ -59,14 +68,21 @@ static void sums_make(struct simple_bench *bench, enum overhead_form form)
     }
 }
 
-/* Coefficients all 0 if no point is there. */
+/* Coefficients, and what the points tell of them. */
+struct simple_fit {
+    double coefficients[AFFINE_COUNT]; /* all 0 if no point is there */
+    bool is_seen[AFFINE_COUNT], is_related[AFFINE_COUNT];
+    double relations[AFFINE_COUNT * AFFINE_COUNT]; /* least_squares_relations */
+    int width;
+};
+
 static enum status_code coefficients_fit(const struct simple_bench *bench, enum overhead_form form,
-                                         double coefficients[AFFINE_COUNT], struct status *error)
+                                         struct simple_fit *fit, struct status *error)
 {
-    struct least_squares solved;
     struct gram_rows rows;
-    int width = form == FORM_CONSTANT ? 1 : AFFINE_COUNT;
-    struct gram all = gram_empty(width);
+    struct least_squares solved;
+    *fit = (struct simple_fit){.width = form == FORM_CONSTANT ? 1 : AFFINE_COUNT};
+    struct gram all = gram_empty(fit->width);
     int count = bench->kind != NULL ? bench->kind->model_count : bench->law->model_count;
     for (int at = 0; at < count; at++) {
         int model = bench->kind != NULL ? bench->kind->models[at] : at;
@@ -75,15 +91,19 @@ static enum status_code coefficients_fit(const struct simple_bench *bench, enum 
         }
     }
     gram_rows_make(&all, &rows);
-    coefficients[0] = coefficients[1] = coefficients[2] = 0.0;
     if (rows.problem.rows == 0) {
         return STATUS_OK;
     }
     enum status_code code = least_squares_solve(bench->solver, &rows.problem, &solved, error);
-    for (int at = 0; at < width && code == STATUS_OK; at++) {
-        coefficients[at] = solved.solution[at];
+    bool is_deficient = false;
+    for (int at = 0; at < fit->width && code == STATUS_OK; at++) {
+        fit->coefficients[at] = solved.solution[at];
+        fit->is_seen[at] = !solved.is_absent[at];
+        is_deficient = is_deficient || solved.is_dependent[at];
     }
-    return code;
+    return code == STATUS_OK && is_deficient
+               ? least_squares_relations(bench->solver, &rows.problem, &solved, fit->is_related, fit->relations, error)
+               : code;
 }
 
 static double simple_predict(const struct law_point *point, enum overhead_form form, const double *coefficients)
@@ -95,14 +115,20 @@ static double simple_predict(const struct law_point *point, enum overhead_form f
                : coefficients[0] * columns[0] + coefficients[1] * columns[1] + coefficients[2] * columns[2];
 }
 
-static void errors_set(const struct simple_bench *bench, enum overhead_form form, int model, const double *coefficients)
+/* Of all points, or of those of a model (-1: all). fit: NULL if the form has nothing that is fitted; else points that
+ * it does not tell have no error. */
+static void errors_set(const struct simple_bench *bench, enum overhead_form form, int model, const double *coefficients,
+                       const struct simple_fit *fit)
 {
     for (int place = 0; place < bench->law->points->count; place++) {
         if ((model < 0 || bench->law->model_of_point[place] == model) && is_used(bench, place)) {
             const struct law_point *point = &bench->law->points->all[place];
-            double measured = (double)overhead_measured(point, bench->level);
+            double measured = (double)overhead_measured(point, bench->level), columns[AFFINE_COUNT];
+            columns_of(point, columns);
+            bool is_told = fit == NULL || least_squares_follows(fit->width, fit->is_seen, fit->relations,
+                                                                fit->width == 1 ? &columns[1] : columns);
             bench->law->errors[bench->level][form][place] =
-                (simple_predict(point, form, coefficients) - measured) / measured;
+                is_told ? (simple_predict(point, form, coefficients) - measured) / measured : NAN;
         }
     }
 }
@@ -116,17 +142,56 @@ static void weights_set(const struct simple_bench *bench, double weight)
 
 static enum status_code cross_validate(const struct simple_bench *bench, enum overhead_form form, struct status *error)
 {
-    double coefficients[AFFINE_COUNT];
+    struct simple_fit fit;
     enum status_code code = STATUS_OK;
     int count = bench->kind != NULL ? bench->kind->model_count : bench->law->model_count;
     for (int at = 0; at < count && code == STATUS_OK; at++) {
         int model = bench->kind != NULL ? bench->kind->models[at] : at;
         weights_set(bench, 1.0);
         bench->weights[model] = 0.0;
-        code = coefficients_fit(bench, form, coefficients, error);
+        code = coefficients_fit(bench, form, &fit, error);
         if (code == STATUS_OK) {
-            errors_set(bench, form, model, coefficients);
+            errors_set(bench, form, model, fit.coefficients, &fit);
         }
+    }
+    return code;
+}
+
+/* The models of the points that are used, in the order of their numbers. */
+static int models_used(const struct simple_bench *bench, int *models)
+{
+    int count = 0;
+    for (int model = 0; model < bench->law->model_count; model++) {
+        const struct gram *sums = &bench->sums[model];
+        if (sums->sums[sums->columns][sums->columns] > 0.0L) {
+            models[count++] = model;
+        }
+    }
+    return count;
+}
+
+/* drawn: room for the resamples of each coefficient. */
+static enum status_code draws_make(const struct simple_bench *bench, enum overhead_form form,
+                                   const struct cluster_draw *draw, double *drawn, struct overhead_simple *simple,
+                                   struct status *error)
+{
+    size_t count = (size_t)bench->law->resample_count;
+    uint64_t state = bench->law->seed;
+    int told[AFFINE_COUNT] = {0};
+    struct simple_fit fit;
+    enum status_code code = STATUS_OK;
+    for (size_t i = 0; i < count && code == STATUS_OK; i++) {
+        cluster_draw_next(draw, &state, bench->weights);
+        code = coefficients_fit(bench, form, &fit, error);
+        for (int at = 0; at < fit.width && code == STATUS_OK; at++) {
+            if (fit.is_seen[at] && !fit.is_related[at]) {
+                drawn[(size_t)at * count + (size_t)told[at]++] = fit.coefficients[at];
+            }
+        }
+    }
+    for (int at = 0; at < AFFINE_COUNT && code == STATUS_OK; at++) {
+        simple->spread[at] =
+            interval_of(drawn + (size_t)at * count, told[at], (int)count, simple->is_told[at] ? draw->count : 0);
     }
     return code;
 }
@@ -134,29 +199,15 @@ static enum status_code cross_validate(const struct simple_bench *bench, enum ov
 static enum status_code resample(const struct simple_bench *bench, enum overhead_form form,
                                  struct overhead_simple *simple, struct status *error)
 {
-    int count = bench->law->resample_count, model_count = bench->law->model_count;
-    uint64_t state = bench->law->seed;
-    double coefficients[AFFINE_COUNT];
-    enum status_code code = STATUS_OK;
-    double *drawn = calloc((size_t)(count + 1) * AFFINE_COUNT, sizeof *drawn);
-    int *models = calloc((size_t)model_count + 1, sizeof *models);
-    if (drawn == NULL || models == NULL) {
-        code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for the intervals of a law");
-    }
-    for (int model = 0; model < model_count && code == STATUS_OK; model++) {
-        models[model] = model;
-    }
-    for (int i = 0; i < count && code == STATUS_OK; i++) {
-        models_draw(&state, bench->weights, models, model_count);
-        code = coefficients_fit(bench, form, coefficients, error);
-        for (int at = 0; at < AFFINE_COUNT; at++) {
-            drawn[(size_t)at * (size_t)count + (size_t)i] = coefficients[at];
-        }
-    }
-    for (int at = 0; at < AFFINE_COUNT && code == STATUS_OK; at++) {
-        simple->spread[at] = count > 0 ? interval_of(drawn + (size_t)at * (size_t)count, count)
-                                       : (struct interval){simple->coefficients[at], simple->coefficients[at]};
-    }
+    struct cluster_draw draw = {0};
+    double *drawn = calloc((size_t)(bench->law->resample_count + 1) * AFFINE_COUNT, sizeof *drawn);
+    int *models = calloc((size_t)bench->law->model_count + 1, sizeof *models);
+    bool fine =
+        drawn != NULL && models != NULL && cluster_draw_open(bench->law, models, models_used(bench, models), &draw);
+    enum status_code code =
+        fine ? draws_make(bench, form, &draw, drawn, simple, error)
+             : status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for the intervals of a law");
+    cluster_draw_close(&draw);
     free(drawn);
     free(models);
     return code;
@@ -165,16 +216,20 @@ static enum status_code resample(const struct simple_bench *bench, enum overhead
 static enum status_code form_make(struct simple_bench *bench, enum overhead_form form, struct status *error)
 {
     struct overhead_simple *simple = &bench->law->simple[bench->level][form];
-    enum status_code code = STATUS_OK;
+    struct simple_fit fit;
     if (form == FORM_RULE) {
         simple->coefficients[0] = RULE_FACTOR;
-        simple->spread[0] = (struct interval){RULE_FACTOR, RULE_FACTOR};
-        errors_set(bench, form, -1, simple->coefficients);
+        simple->is_told[0] = true;
+        errors_set(bench, form, -1, simple->coefficients, NULL);
         return STATUS_OK;
     }
     sums_make(bench, form);
     weights_set(bench, 1.0);
-    code = coefficients_fit(bench, form, simple->coefficients, error);
+    enum status_code code = coefficients_fit(bench, form, &fit, error);
+    for (int at = 0; at < AFFINE_COUNT && code == STATUS_OK; at++) {
+        simple->coefficients[at] = fit.coefficients[at];
+        simple->is_told[at] = fit.is_seen[at] && !fit.is_related[at];
+    }
     code = code == STATUS_OK ? cross_validate(bench, form, error) : code;
     return code == STATUS_OK ? resample(bench, form, simple, error) : code;
 }

@@ -1,5 +1,6 @@
 /* Overhead statistics: predictions, errors summed up, and draws of models. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "harness/law/overhead_law.h"
 #include "harness/report/percentile.h"
@@ -64,8 +65,43 @@ void models_draw(uint64_t *state, double *weights, const int *models, int count)
     }
 }
 
-struct interval interval_of(double *values, int count)
+bool cluster_draw_open(const struct overhead_law *law, const int *models, int model_count, struct cluster_draw *draw)
 {
+    *draw = (struct cluster_draw){.law = law, .models = models, .model_count = model_count};
+    draw->clusters = calloc((size_t)law->cluster_count + 1, sizeof *draw->clusters);
+    draw->weights = calloc((size_t)law->cluster_count + 1, sizeof *draw->weights);
+    if (draw->clusters == NULL || draw->weights == NULL) {
+        return false;
+    }
+    for (int at = 0; at < model_count; at++) {
+        int cluster = law->cluster_of_model[models[at]];
+        if (draw->weights[cluster] == 0.0) {
+            draw->weights[cluster] = 1.0; /* it has been seen */
+            draw->clusters[draw->count++] = cluster;
+        }
+    }
+    return true;
+}
+
+void cluster_draw_close(struct cluster_draw *draw)
+{
+    free(draw->clusters);
+    free(draw->weights);
+}
+
+void cluster_draw_next(const struct cluster_draw *draw, uint64_t *state, double *weights)
+{
+    models_draw(state, draw->weights, draw->clusters, draw->count);
+    for (int at = 0; at < draw->model_count; at++) {
+        weights[draw->models[at]] = draw->weights[draw->law->cluster_of_model[draw->models[at]]];
+    }
+}
+
+struct interval interval_of(double *values, int count, int resample_count, int model_count)
+{
+    if (count == 0 || 2 * count < resample_count || model_count < MODELS_MINIMUM) {
+        return (struct interval){.is_known = false};
+    }
     values_sort(values, count);
-    return (struct interval){values_percentile(values, count, 0.025), values_percentile(values, count, 0.975)};
+    return (struct interval){values_percentile(values, count, 0.025), values_percentile(values, count, 0.975), true};
 }

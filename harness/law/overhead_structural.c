@@ -81,10 +81,26 @@ static void weights_set(const struct bench *bench, const struct overhead_group *
     }
 }
 
-static enum status_code fit_make(const struct bench *bench, const double *start, bool with_relations,
+static enum status_code fit_make(const struct bench *bench, const double *start, bool with_counts,
                                  struct overhead_fit *fit, struct status *error)
 {
-    return overhead_fit_make(bench->solver, bench->ready, bench->weights, start, with_relations, fit, error);
+    return overhead_fit_make(bench->solver, bench->ready, bench->weights, start, with_counts, fit, error);
+}
+
+/* The error of a point by the models but its own; NaN: they do not tell what its highest moment adds up to, by their
+ * law or by that of all models. */
+static double error_without(const struct overhead_group *kind, const struct law_point *point,
+                            const struct overhead_fit *fit, double rounded_bytes)
+{
+    struct overhead_row row;
+    enum overhead_moment highest = MOMENT_FEED, by_all = MOMENT_FEED;
+    double measured = (double)point->allocated_bytes;
+    overhead_row_make(point, PART_WHOLE, &row);
+    double bytes = (double)point->weights_bytes + overhead_row_value(&row, fit->coefficients, &highest) + rounded_bytes;
+    overhead_row_value(&row, kind->fit.coefficients, &by_all);
+    return overhead_fit_tells_moment(fit, &row, highest) && overhead_fit_tells_moment(fit, &row, by_all)
+               ? (bytes - measured) / measured
+               : NAN;
 }
 
 /* Each model of the kind is predicted by the others. */
@@ -103,18 +119,17 @@ static enum status_code kind_cross_validate(const struct bench *bench, struct ov
         for (int i = 0; i < kind->point_count && code == STATUS_OK; i++) {
             int place = kind->points[i];
             if (law->model_of_point[place] == model) {
-                const struct law_point *point = &law->points->all[place];
-                enum overhead_moment moment;
-                double measured = (double)point->allocated_bytes;
-                law->errors[OVERHEAD_ALLOCATED][FORM_STRUCTURAL][place] =
-                    (overhead_predict(point, fit.coefficients, rounded, &moment) - measured) / measured;
+                double off = error_without(kind, &law->points->all[place], &fit, rounded);
+                law->errors[OVERHEAD_ALLOCATED][FORM_STRUCTURAL][place] = off;
+                law->untold_count += isnan(off);
             }
         }
     }
     return code;
 }
 
-/* Models are drawn with replacement, and the law is fitted anew from where it is. */
+/* Models are drawn with replacement, and the law is fitted anew from where it is. A draw counts for the coefficients
+ * that it tells. */
 static enum status_code kind_resample(const struct bench *bench, struct overhead_group *kind, uint64_t *state,
                                       struct status *error)
 {
@@ -128,13 +143,16 @@ static enum status_code kind_resample(const struct bench *bench, struct overhead
     for (int i = 0; i < count && code == STATUS_OK; i++) {
         models_draw(state, bench->weights, kind->models, kind->model_count);
         code = fit_make(bench, kind->fit.coefficients, false, &fit, error);
-        for (int term = 0; term < TERM_COUNT; term++) {
-            drawn[(size_t)term * (size_t)count + (size_t)i] = fit.coefficients[term];
+        for (int term = 0; term < TERM_COUNT && code == STATUS_OK; term++) {
+            if (overhead_fit_tells(&fit, term)) {
+                drawn[(size_t)term * (size_t)count + (size_t)kind->told_resamples[term]++] = fit.coefficients[term];
+            }
         }
     }
     for (int term = 0; term < TERM_COUNT && code == STATUS_OK; term++) {
-        kind->spread[term] = count > 0 ? interval_of(drawn + (size_t)term * (size_t)count, count)
-                                       : (struct interval){kind->fit.coefficients[term], kind->fit.coefficients[term]};
+        int model_count = overhead_fit_tells(&kind->fit, term) ? kind->fit.model_counts[term] : 0;
+        kind->spread[term] =
+            interval_of(drawn + (size_t)term * (size_t)count, kind->told_resamples[term], count, model_count);
     }
     free(drawn);
     return code;

@@ -48,7 +48,7 @@ static void errors_append(struct text *text, const struct overhead_law *law, enu
 /* Nothing if there were no resamples. */
 static void interval_append(struct text *text, const char *format, struct interval interval, double unit)
 {
-    if (interval.low == interval.high) {
+    if (!interval.is_known) {
         return;
     }
     text_append(text, " (");
@@ -68,13 +68,16 @@ static void simple_append(struct text *text, const struct overhead_law *law, enu
     text_append(text, " x weights\n");
     text_format(text, "  affine      %.2f", affine->coefficients[0]);
     interval_append(text, "2", affine->spread[0], 1.0);
-    text_append(text, " MiB\n");
+    text_format(text, " MiB%s\n", affine->is_told[0] ? "" : " *");
     text_format(text, "            + %.3f", affine->coefficients[1]);
     interval_append(text, "3", affine->spread[1], 1.0);
-    text_append(text, " x weights\n");
+    text_format(text, " x weights%s\n", affine->is_told[1] ? "" : " *");
     text_format(text, "            + %.2f", affine->coefficients[2]);
     interval_append(text, "2", affine->spread[2], 1.0);
-    text_append(text, " x T H e\n");
+    text_format(text, " x T H e%s\n", affine->is_told[2] ? "" : " *");
+    if (!overhead_simple_is_told(affine, FORM_AFFINE)) {
+        text_append(text, "              * cannot be told apart in these cases; their sum alone is known\n");
+    }
 }
 
 /* ---- the structural form ---- */
@@ -113,14 +116,16 @@ static void glance_append(struct text *text, const struct overhead_law *law)
         if (kind->counts) {
             text_format(text, "  %-22s", text_string(&name));
         }
+        const char *before = " "; /* the star of the last one */
         for (int at = 0; at < COUNT && kind->counts; at++) {
             if (kind->fit.is_seen[terms[at]]) {
-                text_format(text, " %5.2f", kind->fit.coefficients[terms[at]]);
+                text_format(text, "%s%5.2f", before, kind->fit.coefficients[terms[at]]);
             } else {
-                text_format(text, " %5s", "-");
+                text_format(text, "%s%5s", before, "-");
             }
+            before = kind->fit.is_dependent[terms[at]] ? "*" : " ";
         }
-        text_append(text, kind->counts ? "\n" : "");
+        text_append(text, !kind->counts ? "" : before[0] == '*' ? "*\n" : "\n");
         text_release(&name);
     }
 }
@@ -131,7 +136,7 @@ static void relation_line(struct text *text, const struct overhead_fit *fit, int
     text_format(text, "     %s is not told apart: what it is multiplied with is",
                 overhead_term_symbol((enum overhead_term)term));
     for (int other = 0; other < TERM_COUNT; other++) {
-        if (fabs(fit->relation[term][other]) > 1e-6) {
+        if (fit->relation[term][other] != 0.0) {
             text_format(text, "%s %.4g x that of %s", lead, fit->relation[term][other],
                         overhead_term_symbol((enum overhead_term)other));
             lead = " +";
@@ -140,7 +145,43 @@ static void relation_line(struct text *text, const struct overhead_fit *fit, int
     text_append(text, "\n");
 }
 
-static void terms_append(struct text *text, const struct overhead_group *kind)
+static bool has_relation(const struct overhead_fit *fit, int term)
+{
+    bool found = false;
+    for (int other = 0; other < TERM_COUNT; other++) {
+        found = found || fit->relation[term][other] != 0.0;
+    }
+    return found;
+}
+
+/* How many models and resamples tell coefficients, where it is not all of them: a line for all that have the same. */
+static void told_append(struct text *text, const struct overhead_law *law, const struct overhead_group *kind)
+{
+    bool is_done[TERM_COUNT] = {false};
+    for (int term = 0; term < TERM_COUNT; term++) {
+        int models = kind->fit.model_counts[term], resamples = kind->told_resamples[term];
+        if (!overhead_fit_tells(&kind->fit, term) || is_done[term] ||
+            (models == kind->model_count && resamples == law->resample_count)) {
+            continue;
+        }
+        text_append(text, "    ");
+        for (int other = term; other < TERM_COUNT; other++) {
+            if (overhead_fit_tells(&kind->fit, other) && kind->fit.model_counts[other] == models &&
+                kind->told_resamples[other] == resamples) {
+                is_done[other] = true;
+                text_format(text, " %s", overhead_term_symbol((enum overhead_term)other));
+            }
+        }
+        text_format(text, ": told by %d of %d models", models, kind->model_count);
+        if (law->resample_count > 0) {
+            text_format(text, " and %d of %d resamples%s", resamples, law->resample_count,
+                        kind->spread[term].is_known ? "" : ": no interval");
+        }
+        text_append(text, "\n");
+    }
+}
+
+static void terms_append(struct text *text, const struct overhead_law *law, const struct overhead_group *kind)
 {
     for (int term = 0; term < TERM_COUNT; term++) {
         if (kind->fit.is_seen[term]) {
@@ -152,16 +193,17 @@ static void terms_append(struct text *text, const struct overhead_group *kind)
         }
     }
     for (int term = 0; term < TERM_COUNT; term++) {
-        if (kind->fit.is_seen[term] && kind->fit.is_dependent[term]) {
+        if (has_relation(&kind->fit, term)) {
             relation_line(text, &kind->fit, term);
         }
     }
+    told_append(text, law, kind);
 }
 
 /* What a kind that is not judged by itself has from another device. */
 static void borrowed_append(struct text *text, const struct overhead_group *kind)
 {
-    if (kind->donor != NULL) {
+    if (kind->donor != NULL && kind->borrowed.count > 0) {
         text_format(text, "  with the coefficients of %s on %s, and %.2f MiB of workspaces:\n", kind->donor->kind,
                     kind->donor->target, kind->workspace_bytes / MEBIBYTE);
         text_format(text, "  left out there and here: median %.2f %%, p99 %.2f %%, worst %.2f %%%s\n",
@@ -194,7 +236,7 @@ static void loans_append(struct text *text, const struct overhead_law *law)
     }
 }
 
-static void kind_append(struct text *text, const struct overhead_group *kind)
+static void kind_append(struct text *text, const struct overhead_law *law, const struct overhead_group *kind)
 {
     text_format(text, "\n%s on %s (%s): %d models, %d cases", kind->kind, kind->target, kind->program,
                 kind->model_count, kind->point_count);
@@ -210,7 +252,7 @@ static void kind_append(struct text *text, const struct overhead_group *kind)
     text_format(text, "\n  left out: median %.2f %%, p99 %.2f %%, worst %.2f %%; allocator %.2f MiB\n",
                 100.0 * kind->errors[OVERHEAD_ALLOCATED].median, 100.0 * kind->errors[OVERHEAD_ALLOCATED].p99,
                 100.0 * kind->errors[OVERHEAD_ALLOCATED].worst, kind->allocator_bytes / MEBIBYTE);
-    terms_append(text, kind);
+    terms_append(text, law, kind);
     if (!isnan(kind->context[0])) {
         text_format(text, "  with the context: %.2f MiB + %.4f x peak\n", kind->context[0] / MEBIBYTE,
                     kind->context[1]);
@@ -307,12 +349,30 @@ static enum status_code held_append(struct text *text, const struct overhead_law
     return STATUS_OK;
 }
 
+/* What the counts of cases and models leave unsaid. */
+static void overhead_notes_append(struct text *text, const struct overhead_law *law)
+{
+    if (law->counted_cluster_count < law->counted_model_count) {
+        text_format(text,
+                    "the models have %d sizes (width, heads, layers, vocabulary); what is fitted over\n"
+                    "all kinds is resampled by size\n",
+                    law->counted_cluster_count);
+    }
+    if (law->untold_count > 0) {
+        text_format(text,
+                    "%d cases have no error: without their own model nothing tells a coefficient\n"
+                    "that they need\n",
+                    law->untold_count);
+    }
+}
+
 void overhead_text_append(struct text *text, const struct overhead_law *law)
 {
     text_format(text, "overhead of inference: %d cases of %d models of %d kinds\n", law->counted_point_count,
                 law->counted_model_count, law->counted_kind_count);
     law_points_append(text, law->points);
     text_append(text, "\n");
+    overhead_notes_append(text, law);
     text_append(text, "errors: predicted - measured, relative to measured, each of a model that was\n"
                       "left out of the fit.");
     if (law->resample_count > 0) {
@@ -337,6 +397,6 @@ void overhead_text_append(struct text *text, const struct overhead_law *law)
     legend_append(text);
     glance_append(text, law);
     for (int at = 0; at < law->kind_count; at++) {
-        kind_append(text, &law->kinds[at]);
+        kind_append(text, law, &law->kinds[at]);
     }
 }

@@ -75,7 +75,7 @@ static void every_format_has_the_figures(void **state)
     struct text markdown = page_of(REPORT_MARKDOWN), html = page_of(REPORT_HTML), latex = page_of(REPORT_LATEX);
     struct text table = page_of(REPORT_TABLE), csv = page_of(REPORT_CSV), json = page_of(REPORT_JSON);
     says(&markdown, "# Law of the overhead of inference\n\n160 cases of 4 models of 1 kinds.\n");
-    says(&markdown, "| host | assay | infer | 15.00 | - | 4 | 128 | 0.00 % |");
+    says(&markdown, "| host | assay | infer | 15.00 | 15.00 to 15.00 | 4 | 128 | 0.00 % |");
     says(&markdown, "- feed-forward: c T H e + d T F e + ");
     says(&markdown, " | 4.25 | 3.00 | ");
     says(&html, "<h1>Law of the overhead of inference</h1>");
@@ -84,7 +84,7 @@ static void every_format_has_the_figures(void **state)
     says(&latex, "\\toprule");
     says(&latex, "& 4.25 & 3.00 &");
     says(&table, "  c    4.25");
-    says(&csv, "context,,host,assay,footprint,infer,bytes,15728640,,,4,128,0,0,0,0,0,0\r\n");
+    says(&csv, "context,,host,assay,footprint,infer,bytes,15728640,15728640,15728640,4,128,0,0,0,0,0,0,\r\n");
     says(&csv, ",host,assay,allocated,feed_hidden,T H e,4.2");
     says(&json, "\"bytes\": 15728640");
     text_release(&markdown);

@@ -118,6 +118,32 @@ static void a_dependent_column_is_told_with_its_relation(void **state)
     assert_true(relation[dependent] == 0.0);
 }
 
+/* Columns 0 and 2 are one another's double; column 1 is apart, column 3 was never seen. */
+static void members_of_a_relation_and_rows_that_keep_it_are_known(void **state)
+{
+    (void)state;
+    static const double design[] = {1, 0, 2, 0, 2, 1, 4, 0, 3, 5, 6, 0};
+    static const double observed[] = {1, 2, 3};
+    static const struct {
+        double row[4];
+        bool follows;
+    } rows[] = {{{1, 0, 2, 0}, true},  {{4, 9, 8, 0}, true},  {{0, 7, 0, 0}, true},
+                {{1, 0, 0, 0}, false}, {{0, 1, 2, 0}, false}, {{1, 0, 2, 1}, false}};
+    const struct least_squares_problem problem = {.rows = 3, .columns = 4, .design = design, .observed = observed};
+    struct least_squares result;
+    bool is_related[4], is_observed[4];
+    double relations[16];
+    assert_int_equal(least_squares_solve(&solver, &problem, &result, NULL), STATUS_OK);
+    assert_int_equal(least_squares_relations(&solver, &problem, &result, is_related, relations, NULL), STATUS_OK);
+    assert_true(is_related[0] && !is_related[1] && is_related[2] && !is_related[3]);
+    for (int column = 0; column < 4; column++) {
+        is_observed[column] = !result.is_absent[column];
+    }
+    for (size_t at = 0; at < sizeof rows / sizeof rows[0]; at++) {
+        assert_true(least_squares_follows(4, is_observed, relations, rows[at].row) == rows[at].follows);
+    }
+}
+
 /* 0.1 + 0.2 is no 0.3: a column that differs by rounding alone must not count as another. */
 static void rounding_makes_no_rank(void **state)
 {
@@ -171,8 +197,11 @@ static void what_is_no_fit_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(solutions_are_numpys),      cmocka_unit_test(a_dependent_column_is_told_with_its_relation),
-        cmocka_unit_test(rounding_makes_no_rank),    cmocka_unit_test(a_column_of_zeros_is_absent_and_not_dependent),
+        cmocka_unit_test(solutions_are_numpys),
+        cmocka_unit_test(a_dependent_column_is_told_with_its_relation),
+        cmocka_unit_test(members_of_a_relation_and_rows_that_keep_it_are_known),
+        cmocka_unit_test(rounding_makes_no_rank),
+        cmocka_unit_test(a_column_of_zeros_is_absent_and_not_dependent),
         cmocka_unit_test(what_is_no_fit_is_refused),
     };
     return cmocka_run_group_tests(tests, solver_open, NULL);
