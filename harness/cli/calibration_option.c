@@ -147,6 +147,15 @@ static void origin_lines(const struct law_file *law, const struct law_kind *kind
     text_format(text, "; %d cases of %d models here\n", kind->case_count, kind->model_count);
 }
 
+/* Of few cases there is no p99, and the worst is told instead. */
+static void errors_append(struct text *text, double median, double p99, double worst)
+{
+    if (!isnan(median) && !(isnan(p99) && isnan(worst))) {
+        text_format(text, "  errors of models that were left out: median %.2f %%, %s %.2f %%\n", 100.0 * median,
+                    isnan(p99) ? "worst" : "p99", 100.0 * (isnan(p99) ? worst : p99));
+    }
+}
+
 static void answer_lines(const struct law_file *law, const struct law_answer *answer, const struct law_point *point,
                          struct text *text)
 {
@@ -155,10 +164,7 @@ static void answer_lines(const struct law_file *law, const struct law_answer *an
     double peak = answer->allocated_bytes;
     origin_lines(law, kind, text);
     bytes_line(text, "allocated_bytes_peak", peak);
-    if (!isnan(kind->median) && !isnan(kind->p99)) {
-        text_format(text, "  errors of models that were left out: median %.2f %%, p99 %.2f %%\n", 100.0 * kind->median,
-                    100.0 * kind->p99);
-    }
+    errors_append(text, kind->median, kind->p99, kind->worst);
     text_format(text, "  %.3f x weights; the highest moment is %s, beside them\n", peak / answer->weights_bytes,
                 overhead_moment_name(answer->moment));
     law_answer_terms(answer, point, text);
@@ -183,10 +189,7 @@ static void footprint_lines(const struct law_answer *answer, const struct law_co
                 size_format(law_bytes(context->bytes), size));
     terminal_append(text, context->program);
     text_format(text, ": %d cases of %d models)\n", context->case_count, context->model_count);
-    if (!isnan(context->median) && !isnan(context->p99)) {
-        text_format(text, "  errors of models that were left out: median %.2f %%, p99 %.2f %%\n",
-                    100.0 * context->median, 100.0 * context->p99);
-    }
+    errors_append(text, context->median, context->p99, context->worst);
 }
 
 /* Coefficients of a file may be any numbers, and what they come to none that is a peak. */

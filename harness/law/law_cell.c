@@ -19,7 +19,7 @@ void summary_cells_fill(const struct error_summary *summary, struct cell cells[S
     cells[0] = cell_count(summary->count);
     cells[1] = cell_error(known, summary->median);
     cells[2] = cell_error(known, summary->p90);
-    cells[3] = cell_error(known, summary->p99);
+    cells[3] = cell_error(known && !isnan(summary->p99), summary->p99);
     cells[4] = cell_error(known, summary->worst);
     cells[5] = cell_error(known, summary->bias);
     cells[6] = cell_error(known, summary->under);

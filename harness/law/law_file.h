@@ -25,7 +25,7 @@ struct law_kind {
     bool is_known[TERM_COUNT];
     double allocator_bytes;
     double context[2];                       /* NaN: not known */
-    double median, p99;                      /* errors out of sample */
+    double median, p99, worst;               /* errors out of sample; p99 NaN of few cases */
     struct law_point low, high;              /* texts NULL */
     int64_t tokens_low, tokens_high;         /* 0 and INT64_MAX in a law before version 1.2 */
     const char *words[4][LAW_WORDS_MAXIMUM]; /* precisions, attentions, logits, caches that it has seen; NULL ends */
@@ -36,7 +36,7 @@ struct law_context {
     const char *target, *program, *mode;
     int model_count, case_count;
     double bytes;
-    double median, p99; /* errors of models that were left out; NaN: not known */
+    double median, p99, worst; /* errors of models that were left out; NaN: not known, p99 of few cases too */
 };
 
 struct law_file {

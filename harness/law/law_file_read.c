@@ -153,6 +153,7 @@ static enum status_code kind_read(struct law_file *file, const struct json *one,
     kind->case_count = (int)json_integer_or(json_get(one, "cases"), 0);
     kind->median = json_real_or(json_get(errors, "median"), NAN);
     kind->p99 = json_real_or(json_get(errors, "p99"), NAN);
+    kind->worst = json_real_or(json_get(errors, "worst"), NAN);
     enum status_code code = names_read(file, one, "kinds", number, keys, names, error);
     code = code == STATUS_OK ? donor_read(file, one, number, kind, error) : code;
     code = code == STATUS_OK ? coefficients_read(file, json_get(one, "coefficients"), number, kind, error) : code;
@@ -176,6 +177,7 @@ static enum status_code context_read(struct law_file *file, const struct json *o
     context->case_count = (int)json_integer_or(json_get(one, "cases"), 0);
     context->median = json_real_or(json_get(errors, "median"), NAN);
     context->p99 = json_real_or(json_get(errors, "p99"), NAN);
+    context->worst = json_real_or(json_get(errors, "worst"), NAN);
     return names_read(file, one, "contexts", number, keys, names, error);
 }
 

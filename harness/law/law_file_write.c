@@ -57,6 +57,8 @@ static struct json *forms_json(const struct overhead_law *law)
             struct json *one = json_object_new();
             made = made && json_set(one, "form", json_string_new(overhead_form_words((enum overhead_form)form))) &&
                    json_set(one, "errors", summary_json(&law->summary[level][form])) &&
+                   (level == OVERHEAD_FOOTPRINT || form == FORM_REPLAYED ||
+                    json_set(one, "errors_beside_weights", summary_json(&law->beside[form]))) &&
                    (form > FORM_AFFINE ||
                     json_set(one, "coefficients", simple_json(&law->simple[level][form], (enum overhead_form)form))) &&
                    json_set(forms, overhead_form_key((enum overhead_form)form), one);

@@ -17,13 +17,16 @@ static const struct overhead_law *overhead_of(const void *subject)
 
 static void overhead_page_describe(const void *subject, struct page *page)
 {
-    overhead_describe(overhead_of(subject), page);
+    const struct law_subject *of = subject;
+    overhead_describe(of->law, page);
+    page_say(page, BLOCK_NOTE, MEDIA_READ, "Fitted by assay %s.", of->version);
 }
 
 static void overhead_table_write(const void *subject, const struct report_style *style, struct text *text)
 {
     (void)style;
     overhead_text_append(text, overhead_of(subject));
+    text_format(text, "\nfitted by assay %s\n", ((const struct law_subject *)subject)->version);
 }
 
 static void overhead_csv_write(const void *subject, const struct report_style *style, struct text *text)

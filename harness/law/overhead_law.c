@@ -197,6 +197,19 @@ static void forms_even(struct overhead_law *law)
     }
 }
 
+/* own, room: as many as points. */
+static void beside_summarize(struct overhead_law *law, double *own, double *room)
+{
+    for (int form = 0; form < FORM_COUNT; form++) {
+        for (int at = 0; at < law->points->count; at++) {
+            const struct law_point *point = &law->points->all[at];
+            double peak = (double)point->allocated_bytes, beside = peak - (double)point->weights_bytes;
+            own[at] = beside > 0.0 ? law->errors[OVERHEAD_ALLOCATED][form][at] * peak / beside : NAN;
+        }
+        law->beside[form] = error_summary_make(own, law->points->count, room);
+    }
+}
+
 static enum status_code summaries_make(struct overhead_law *law, struct status *error)
 {
     int count = law->points->count;
@@ -217,6 +230,9 @@ static enum status_code summaries_make(struct overhead_law *law, struct status *
             }
             kind->replayed = error_summary_make(own, kind->point_count, room);
         }
+    }
+    if (room != NULL && own != NULL) {
+        beside_summarize(law, own, room);
     }
     free(room);
     free(own);

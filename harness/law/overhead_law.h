@@ -32,7 +32,7 @@ enum overhead_level { OVERHEAD_ALLOCATED, OVERHEAD_FOOTPRINT, OVERHEAD_LEVEL_COU
 
 const char *overhead_level_name(enum overhead_level level); /* "allocated", "footprint" */
 
-enum { AFFINE_COUNT = 3, MODELS_MINIMUM = 3, RESAMPLES_MAXIMUM = 10000 };
+enum { AFFINE_COUNT = 3, MODELS_MINIMUM = 3, RESAMPLES_MAXIMUM = 10000, P99_CASES_MINIMUM = 100 };
 
 /* Two ends of 95 of 100 resamples that tell the coefficient. Not known if fewer than half of them do, or if fewer than
  * MODELS_MINIMUM models do: what then differs between resamples is not what the coefficient is uncertain by. */
@@ -44,7 +44,7 @@ struct interval {
 struct error_summary {
     int count;
     double bias;                    /* median of signed errors */
-    double median, p90, p99, worst; /* of |error| */
+    double median, p90, p99, worst; /* of |error|; p99 NaN below P99_CASES_MINIMUM: it were the worst by another name */
     double under;                   /* share that was predicted too small */
 };
 
@@ -118,6 +118,9 @@ struct overhead_law {
     int untold_count;     /* points of kinds that count without an error: only their own model tells a coefficient */
     int unreplayed_count; /* points with a footprint for which no replay is known */
     struct error_summary summary[OVERHEAD_LEVEL_COUNT][FORM_COUNT];
+    /* Errors of allocated peaks relative to what is beside the weights (peak - weights), over the same cases but those
+     * that have nothing beside them. */
+    struct error_summary beside[FORM_COUNT];
 };
 
 struct overhead_law_request {
@@ -130,6 +133,18 @@ struct overhead_law_request {
 enum status_code overhead_law_make(const struct law_points *points, const struct overhead_law_request *request,
                                    struct overhead_law **law, struct status *error);
 void overhead_law_release(struct overhead_law *law); /* NULL is accepted */
+
+/* From the least to the most of what the cases have that a law is fitted to; texts NULL. */
+struct overhead_range {
+    struct law_point low, high;
+    int64_t tokens_low, tokens_high; /* law_point_tokens */
+};
+
+struct overhead_range overhead_range_of(const struct overhead_law *law);
+
+/* "tokens 16 to 2048, weights 2.00 MiB to 1.50 GiB, layers 2 to 12, hidden size 384 to 1024"; gap: what parts
+ * weights and layers, " " or the begin of a line. */
+void overhead_range_append(struct text *text, const struct overhead_range *range, const char *gap);
 
 /* Whether the cases tell each coefficient of a simple form. */
 bool overhead_simple_is_told(const struct overhead_simple *simple, enum overhead_form form);
@@ -146,7 +161,7 @@ enum status_code overhead_held_make(const struct overhead_law *law, struct overh
 #define OVERHEAD_GOAL_MEDIAN 0.02
 #define OVERHEAD_GOAL_P99    0.05
 
-bool overhead_goal_is_met(const struct error_summary *summary); /* false of none */
+bool overhead_goal_is_met(const struct error_summary *summary); /* without a p99 the worst; false of none */
 
 /* The measured bytes of a level; POINT_BYTES_UNKNOWN. */
 int64_t overhead_measured(const struct law_point *point, enum overhead_level level);

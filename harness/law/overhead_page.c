@@ -23,6 +23,7 @@ static void forms_describe(struct page *page, const struct overhead_law *law)
                                                  {.title = "form", .kind = CELL_WORD},
                                                  {.title = "what it says", .kind = CELL_WORD},
                                                  SUMMARY_COLUMNS};
+    static const struct page_column beside_columns[] = {{.title = "form", .kind = CELL_WORD}, SUMMARY_COLUMNS};
     struct cell cells[3 + SUMMARY_CELLS];
     page_words(page, BLOCK_HEADING, MEDIA_READ, "Errors of the forms");
     struct page_table *table = page_table_add(page, MEDIA_READ, columns, 3 + SUMMARY_CELLS);
@@ -41,7 +42,16 @@ static void forms_describe(struct page *page, const struct overhead_law *law)
     page_say(
         page, BLOCK_NOTE, MEDIA_READ,
         "Errors are (predicted - measured) / measured, each of a model that was left out of the fit; bias is their "
-        "median with its sign, under the share that was predicted too small.");
+        "median with its sign, under the share that was predicted too small. Below %d cases there is no p99.",
+        P99_CASES_MINIMUM);
+    page_words(page, BLOCK_SUBHEADING, MEDIA_READ,
+               "The same, without the context, relative to what is beside the weights (peak - weights)");
+    table = page_table_add(page, MEDIA_READ, beside_columns, 1 + SUMMARY_CELLS);
+    for (int form = 0; form < FORM_REPLAYED; form++) {
+        cells[0] = cell_word(overhead_form_key((enum overhead_form)form));
+        summary_cells_fill(&law->beside[form], cells + 1);
+        page_row_add(page, table, cells);
+    }
 }
 
 /* ---- the context ---- */
@@ -152,7 +162,7 @@ static void held_describe(struct page *page, const struct overhead_law *law)
     page_say(
         page, BLOCK_NOTE, MEDIA_READ,
         "What the allocator's segments hold beside the tensors of the peak, as a share of the footprint. The goal: "
-        "a median of at most %.0f %%, and a p99 of at most %.0f %%.",
+        "a median of at most %.0f %%, and a p99, of few cases the worst, of at most %.0f %%.",
         100.0 * OVERHEAD_GOAL_MEDIAN, 100.0 * OVERHEAD_GOAL_P99);
 }
 
@@ -223,7 +233,8 @@ static void rule_describe(struct page *page, const struct overhead_law *law)
     }
     page_words(page, BLOCK_NOTE, MEDIA_READ,
                "Too little: the peak is above 1.2 x weights. Wasteful: 1.2 x weights is more than 1.1 x the peak. The "
-               "shares are of the cases that were measured here. Kinds are counted without the context.");
+               "shares are of the cases that were measured here, with a law or without, and not of all uses. Kinds are "
+               "counted without the context.");
     grid_describe(page, &verdict);
 }
 
@@ -356,7 +367,16 @@ void overhead_describe(const struct overhead_law *law, struct page *page)
     page_words(page, BLOCK_TITLE, MEDIA_READ, "Law of the overhead of inference");
     page_say(page, BLOCK_LEAD, MEDIA_READ, "%d cases of %d models of %d kinds.", law->counted_point_count,
              law->counted_model_count, law->counted_kind_count);
+    struct overhead_range range = overhead_range_of(law);
     law_points_append(&counted, law->points);
+    if (law->points->count > law->counted_point_count) {
+        text_format(&counted,
+                    ". %d of them are of kinds with too few models or without terms: they have no law of their "
+                    "own, and stand in the rule of 20 %% and in the contexts",
+                    law->points->count - law->counted_point_count);
+    }
+    text_append(&counted, ". Range: ");
+    overhead_range_append(&counted, &range, " ");
     if (law->counted_cluster_count < law->counted_model_count) {
         text_format(&counted, ". The models have %d sizes; what is fitted over all kinds is resampled by size",
                     law->counted_cluster_count);

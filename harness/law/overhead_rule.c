@@ -127,17 +127,23 @@ static int64_t tokens_of(const struct law_point *measured, const struct overhead
 struct token_range overhead_tokens_at(const struct overhead_law *law, const struct overhead_group *kind, double factor,
                                       const char *logits)
 {
-    struct token_range range = {0, 0};
+    struct token_range range = {0};
+    int64_t least = INT64_MAX, most = 0;
     for (int i = 0; i < kind->point_count && kind->counts; i++) {
         const struct law_point *point = &law->points->all[kind->points[i]];
         /* Scores grow with the square of the length; the others are the fused form if a kind has it. */
         bool is_plain = strcmp(point->logits, logits) == 0 && strcmp(point->mode, "infer") == 0 &&
                         point->image_values == 0 && strcmp(point->attention, "eager") != 0;
+        bool is_inference = strcmp(point->mode, "infer") == 0;
+        least = is_inference && law_point_tokens(point) < least ? law_point_tokens(point) : least;
+        most = is_inference && law_point_tokens(point) > most ? law_point_tokens(point) : most;
         int64_t tokens = is_plain ? tokens_of(point, kind, factor, logits) : 0;
         if (tokens > 0) {
             range.low = range.low == 0 || tokens < range.low ? tokens : range.low;
             range.high = tokens > range.high ? tokens : range.high;
         }
     }
+    range.low_is_measured = range.low >= least && range.low <= most;
+    range.high_is_measured = range.high >= least && range.high <= most;
     return range;
 }

@@ -41,6 +41,7 @@ struct rule_count overhead_group_count(const struct overhead_law *law, const str
  * models. 0: of no model that is measured so (images have no logits of tokens), or beyond 2^22. */
 struct token_range {
     int64_t low, high;
+    bool low_is_measured, high_is_measured; /* within what was measured of the kind in inference: tokens of a batch */
 };
 
 struct token_range overhead_tokens_at(const struct overhead_law *law, const struct overhead_group *kind, double factor,

@@ -67,14 +67,18 @@ static void range_append(struct text *text, struct token_range range)
     if (range.low == 0) {
         text_format(text, " %15s", "-");
     } else {
-        text_format(text, " %7" PRId64 " %7" PRId64, range.low, range.high);
+        char low[32], high[32];
+        snprintf(low, sizeof low, "%" PRId64 "%s", range.low, range.low_is_measured ? "" : "+");
+        snprintf(high, sizeof high, "%" PRId64 "%s", range.high, range.high_is_measured ? "" : "+");
+        text_format(text, " %7s %7s", low, high);
     }
 }
 
 static void kinds_append(struct text *text, const struct overhead_law *law)
 {
     text_append(text, "\ncases in %, and from how many tokens (batch x sequence, attention sdpa) the law\n"
-                      "is above 1.2 x weights: of the first of its models, and of the last\n");
+                      "is above 1.2 x weights: the least and the most over its models (+: beyond the\n"
+                      "tokens that were measured of the kind; -: none, or no law)\n");
     text_format(text, "  %-24s %6s %6s %15s %15s\n", "kind", "little", "waste", "all logits", "last logits");
     for (int at = 0; at < law->kind_count; at++) {
         const struct overhead_group *kind = &law->kinds[at];
@@ -95,6 +99,9 @@ void overhead_rule_append(struct text *text, const struct overhead_law *law)
     struct overhead_verdict verdict;
     overhead_verdict_make(law, &verdict);
     text_format(text, "\nthe rule of 20 %%: 1.2 x weights is %s\n", overhead_verdict_words(&verdict));
+    text_append(text, "  too little: the peak is above 1.2 x weights, which makes the rule unsafe.\n"
+                      "  wasteful: 1.2 x weights is more than 1.1 x the peak. close: neither.\n"
+                      "  Shares are of the cases measured here, with a law or without, not of all uses\n");
     for (int level = 0; level < OVERHEAD_LEVEL_COUNT; level++) {
         if (verdict.all[level].count > 0) {
             text_format(text, "  %-7s context: ", level == OVERHEAD_ALLOCATED ? "without" : "with");

@@ -41,7 +41,7 @@ struct error_summary error_summary_make(const double *errors, int count, double 
     values_sort(room, summary.count);
     summary.median = values_percentile(room, summary.count, 0.5);
     summary.p90 = values_percentile(room, summary.count, 0.9);
-    summary.p99 = values_percentile(room, summary.count, 0.99);
+    summary.p99 = summary.count < P99_CASES_MINIMUM ? NAN : values_percentile(room, summary.count, 0.99);
     summary.worst = room[summary.count - 1];
     return summary;
 }

@@ -10,9 +10,14 @@
 
 /* ---- errors ---- */
 
+/* NaN: "-". */
 static void percent_append(struct text *text, double fraction, bool is_signed)
 {
     double percent = 100.0 * fraction;
+    if (isnan(fraction)) {
+        text_format(text, " %7s", "-");
+        return;
+    }
     text_format(text, is_signed ? " %+7.*f" : " %7.*f", fabs(percent) < 9.995 ? 2 : 1, percent);
 }
 
@@ -39,6 +44,12 @@ static void errors_append(struct text *text, const struct overhead_law *law, enu
     for (int form = 0; form < FORM_COUNT; form++) {
         if (form != FORM_REPLAYED || level == OVERHEAD_FOOTPRINT) {
             summary_line(text, overhead_form_key((enum overhead_form)form), &law->summary[level][form]);
+        }
+    }
+    if (level == OVERHEAD_ALLOCATED) {
+        text_append(text, "  the same errors relative to what is beside the weights (peak - weights)\n");
+        for (int form = 0; form < FORM_REPLAYED; form++) {
+            summary_line(text, overhead_form_key((enum overhead_form)form), &law->beside[form]);
         }
     }
 }
@@ -206,9 +217,9 @@ static void borrowed_append(struct text *text, const struct overhead_group *kind
     if (kind->donor != NULL && kind->borrowed.count > 0) {
         text_format(text, "  with the coefficients of %s on %s, and %.2f MiB of workspaces:\n", kind->donor->kind,
                     kind->donor->target, kind->workspace_bytes / MEBIBYTE);
-        text_format(text, "  left out there and here: median %.2f %%, p99 %.2f %%, worst %.2f %%%s\n",
-                    100.0 * kind->borrowed.median, 100.0 * kind->borrowed.p99, 100.0 * kind->borrowed.worst,
-                    overhead_loan_fits(kind) ? "" : "\n  they do not fit here");
+        text_append(text, "  left out there and here: ");
+        overhead_errors_append(text, &kind->borrowed);
+        text_append(text, overhead_loan_fits(kind) ? "\n" : "\n  they do not fit here\n");
     }
 }
 
@@ -228,9 +239,9 @@ static void loans_append(struct text *text, const struct overhead_law *law)
         if (is_first && overhead_borrowed_summary(law, group, &summary, NULL) == STATUS_OK) {
             text_append(
                 text, has_heading ? "" : "\nkinds with too few models, by the law of another device and one figure\n");
-            text_format(text, "  %s (%s): %d cases, median %.2f %%, p99 %.2f %%, worst %.2f %%; %.2f MiB\n",
-                        group->target, group->program, summary.count, 100.0 * summary.median, 100.0 * summary.p99,
-                        100.0 * summary.worst, group->workspace_bytes / MEBIBYTE);
+            text_format(text, "  %s (%s): %d cases, ", group->target, group->program, summary.count);
+            overhead_errors_append(text, &summary);
+            text_format(text, "; %.2f MiB\n", group->workspace_bytes / MEBIBYTE);
             has_heading = true;
         }
     }
@@ -238,8 +249,9 @@ static void loans_append(struct text *text, const struct overhead_law *law)
 
 static void kind_append(struct text *text, const struct overhead_law *law, const struct overhead_group *kind)
 {
-    text_format(text, "\n%s on %s (%s): %d models, %d cases", kind->kind, kind->target, kind->program,
-                kind->model_count, kind->point_count);
+    text_format(text, "\n%s on %s (%s): %d model%s, %d case%s", kind->kind, kind->target, kind->program,
+                kind->model_count, kind->model_count == 1 ? "" : "s", kind->point_count,
+                kind->point_count == 1 ? "" : "s");
     if (!kind->has_terms) {
         text_append(text, "\n  the moments have no terms for it; its footprint is replayed\n");
         return;
@@ -249,9 +261,9 @@ static void kind_append(struct text *text, const struct overhead_law *law, const
         borrowed_append(text, kind);
         return;
     }
-    text_format(text, "\n  left out: median %.2f %%, p99 %.2f %%, worst %.2f %%; allocator %.2f MiB\n",
-                100.0 * kind->errors[OVERHEAD_ALLOCATED].median, 100.0 * kind->errors[OVERHEAD_ALLOCATED].p99,
-                100.0 * kind->errors[OVERHEAD_ALLOCATED].worst, kind->allocator_bytes / MEBIBYTE);
+    text_append(text, "\n  left out: ");
+    overhead_errors_append(text, &kind->errors[OVERHEAD_ALLOCATED]);
+    text_format(text, "; allocator %.2f MiB\n", kind->allocator_bytes / MEBIBYTE);
     terms_append(text, law, kind);
     if (!isnan(kind->context[0])) {
         text_format(text, "  with the context: %.2f MiB + %.4f x peak\n", kind->context[0] / MEBIBYTE,
@@ -277,8 +289,8 @@ static void contexts_append(struct text *text, const struct overhead_law *law)
         interval_append(text, "2", context->spread, MEBIBYTE);
         text_format(text, " MiB; %d cases of %d models", context->case_count, context->model_count);
         if (context->errors.count > 0) {
-            text_format(text, "\n    left out: median %.2f %%, p99 %.2f %%, worst %.2f %%",
-                        100.0 * context->errors.median, 100.0 * context->errors.p99, 100.0 * context->errors.worst);
+            text_append(text, "\n    left out: ");
+            overhead_errors_append(text, &context->errors);
         }
         text_append(text, "\n");
     }
@@ -323,7 +335,8 @@ static enum status_code held_append(struct text *text, const struct overhead_law
     }
     text_format(text,
                 "\nstructural with the context, by what segments hold beside the peak's tensors\n"
-                "(goal: a median of at most %.0f %%, and a p99 of at most %.0f %%)\n"
+                "(goal: a median of at most %.0f %%, and a p99, of few cases the worst, of at\n"
+                "most %.0f %%)\n"
                 "  %% of footprint  cases  median     p99   worst    bias  goal\n",
                 100.0 * OVERHEAD_GOAL_MEDIAN, 100.0 * OVERHEAD_GOAL_P99);
     for (int row = 0; row < HELD_COUNT; row++) {
@@ -349,30 +362,9 @@ static enum status_code held_append(struct text *text, const struct overhead_law
     return STATUS_OK;
 }
 
-/* What the counts of cases and models leave unsaid. */
-static void overhead_notes_append(struct text *text, const struct overhead_law *law)
-{
-    if (law->counted_cluster_count < law->counted_model_count) {
-        text_format(text,
-                    "the models have %d sizes (width, heads, layers, vocabulary); what is fitted over\n"
-                    "all kinds is resampled by size\n",
-                    law->counted_cluster_count);
-    }
-    if (law->untold_count > 0) {
-        text_format(text,
-                    "%d cases have no error: without their own model nothing tells a coefficient\n"
-                    "that they need\n",
-                    law->untold_count);
-    }
-}
-
 void overhead_text_append(struct text *text, const struct overhead_law *law)
 {
-    text_format(text, "overhead of inference: %d cases of %d models of %d kinds\n", law->counted_point_count,
-                law->counted_model_count, law->counted_kind_count);
-    law_points_append(text, law->points);
-    text_append(text, "\n");
-    overhead_notes_append(text, law);
+    overhead_heading_append(text, law);
     text_append(text, "errors: predicted - measured, relative to measured, each of a model that was\n"
                       "left out of the fit.");
     if (law->resample_count > 0) {
