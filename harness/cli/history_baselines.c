@@ -97,6 +97,13 @@ static void failed_say(struct gate_baselines *baselines, const struct gate_chain
             "%d run%s after that of the baseline did not pass, and %s no baseline; if %s right, --since %s begins anew",
             count, count == 1 ? "" : "s", count == 1 ? "is" : "are", count == 1 ? "it is" : "they are",
             chain->failed_since);
+    } else if (chain->known_count > 0) {
+        baselines->aside = arena_format(
+            &baselines->arena,
+            "%d run%s after that of the baseline %s a failure that the policy knows, and %s no baseline: what is known "
+            "must not become the new state",
+            chain->known_count, chain->known_count == 1 ? "" : "s", chain->known_count == 1 ? "has" : "have",
+            chain->known_count == 1 ? "is" : "are");
     }
 }
 

@@ -4,9 +4,25 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Whether the policy knows a failure that only the baseline shows. A verdict of the night itself, which fails without
+ * one as well, is none. */
+static bool rests_on_known(const struct gate *gate)
+{
+    bool found = false;
+    for (int at = 0; at < gate->case_count && !found; at++) {
+        const struct gate_case *one = &gate->cases[at];
+        const bool was_measured = one->base != NULL && case_figures_measured(one->base);
+        found = one->whole == GATE_KNOWN && was_measured && (one->now == NULL || !case_figures_measured(one->now));
+        for (int level = 0; level < LEVEL_COUNT && !found; level++) {
+            found = one->levels[level] == GATE_KNOWN;
+        }
+    }
+    return found;
+}
+
 /* Whether the night passes; without one that did before it, by its own verdicts. */
 static enum status_code night_judge(const struct gate_chain *chain, const struct run_figures *night, bool *passes,
-                                    struct status *error)
+                                    bool *is_known, struct status *error)
 {
     const struct run_figures *runs[GATE_BASELINES_MAXIMUM] = {NULL};
     struct run_figures merged = {0};
@@ -23,6 +39,7 @@ static enum status_code night_judge(const struct gate_chain *chain, const struct
             .policy = chain->policy, .allowed = chain->allowed, .baseline = chain->kept_count > 1 ? &merged : runs[0]};
         code = gate_make(night, &options, &gate, error);
         *passes = code == STATUS_OK && gate.outcome == GATE_GO;
+        *is_known = *passes && rests_on_known(&gate);
     }
     gate_release(&gate);
     run_figures_release(&merged);
@@ -38,15 +55,17 @@ static void night_keep(struct gate_chain *chain, struct run_figures *night)
     }
     chain->kept[chain->kept_count++] = *night;
     *night = (struct run_figures){0};
-    chain->failed_count = 0;
+    chain->failed_count = chain->known_count = 0;
 }
 
 enum status_code gate_chain_add(struct gate_chain *chain, struct run_figures *night, struct status *error)
 {
-    bool passes = false;
-    enum status_code code = night_judge(chain, night, &passes, error);
+    bool passes = false, is_known = false;
+    enum status_code code = night_judge(chain, night, &passes, &is_known, error);
     chain->night_count++;
-    if (code == STATUS_OK && passes) {
+    if (code == STATUS_OK && is_known) {
+        chain->known_count++;
+    } else if (code == STATUS_OK && passes) {
         night_keep(chain, night);
     } else if (chain->failed_count++ == 0) {
         snprintf(chain->failed_since, sizeof chain->failed_since, "%.20s", night->started);

@@ -2,8 +2,9 @@
  *
  * A baseline that is simply the newest night takes a regression for the new state: red for one night, and green ever
  * after. Here every night is judged again, from the oldest on, by the policy and with what may differ, and one that is
- * not GO is no baseline. The first of them is judged by its own verdicts. No verdict is kept anywhere: the same nights
- * and the same policy give the same chain.
+ * not GO is no baseline. The first of them is judged by its own verdicts. Nor is one a baseline that passes because the
+ * policy knows that it is worse than those before it: what is known would be the new state after one night, and would
+ * never count again. No verdict is kept anywhere: the same nights and the same policy give the same chain.
  *
  * Worked: nights of 100, 100, 104, 104, 100 MiB requested, by the built-in policy and with one night as a baseline: the
  * third and the fourth are NO-GO against the second, the fifth is GO. kept is the fifth, failed_count 0; after the
@@ -18,10 +19,11 @@ struct gate_chain {
     const struct gate_policy *policy; /* borrowed; all zero: the built-in one */
     unsigned allowed;                 /* as in struct gate_options */
     int most;                         /* nights that a baseline is the median of; 1: the newest that passed */
-    struct run_figures kept[GATE_BASELINES_MAXIMUM]; /* the newest `most` that passed, the oldest first */
+    struct run_figures kept[GATE_BASELINES_MAXIMUM]; /* the newest `most` that are one, the oldest first */
     int kept_count;
     int night_count;       /* that were added */
-    int failed_count;      /* behind the newest that passed */
+    int failed_count;      /* behind the newest that is kept */
+    int known_count;       /* behind it, too: that passed, and have a failure that the policy knows */
     char failed_since[24]; /* when the first of these began: "2026-11-20T02:00:00Z" */
 };
 

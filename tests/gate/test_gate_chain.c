@@ -132,23 +132,52 @@ static void what_nobody_can_judge_does_not_pass(void **state)
     gate_chain_release(&chain);
 }
 
-/* What is known fails until its day; the night decides, not today. */
-static void a_known_failure_passes_until_its_day(void **state)
+/* What is known passes until its day; the night decides, not today. It is no new state by that: held against such a
+ * night the next one would pass, and the failure would never count. */
+static void a_known_failure_passes_until_its_day_and_is_no_baseline(void **state)
 {
-    static const int64_t more[] = {0, 4, 4, 4};
+    static const int64_t more[] = {0, 4, 4, 4, 4, 0};
     struct gate_policy policy = policy_of("version: 1\nknown_failures:\n"
-                                          "  - {cases: case-0, reason: seen, expires: 2026-11-02}\n");
+                                          "  - {cases: case-0, reason: seen, expires: 2026-11-03}\n");
     struct gate_chain chain = {.policy = &policy, .most = 1};
     (void)state;
-    nights_make(more, 4);
-    night_add(&chain, 0);
-    night_add(&chain, 1);
-    expect_kept(&chain, "2+0");
-    gate_chain_release(&chain);
-    night_add(&chain, 0);
-    night_add(&chain, 2);
+    nights_make(more, 6);
+    for (int at = 0; at < 3; at++) {
+        night_add(&chain, at);
+    }
+    expect_kept(&chain, "1+0");
+    assert_int_equal(chain.known_count, 2);
     night_add(&chain, 3);
+    night_add(&chain, 4);
     expect_kept(&chain, "1+2");
+    assert_string_equal(chain.failed_since, "2026-11-04T02:00:00Z");
+    night_add(&chain, 5);
+    expect_kept(&chain, "6+0");
+    assert_int_equal(chain.known_count, 0);
+    gate_chain_release(&chain);
+    gate_policy_release(&policy);
+}
+
+/* A known failure of the case as a whole: one that was measured before, and one that always fails by itself. */
+static void a_case_that_is_known_to_fail_by_itself_holds_no_night_back(void **state)
+{
+    static const int64_t none[NIGHTS] = {0};
+    struct gate_policy policy = policy_of("version: 1\nknown_failures:\n"
+                                          "  - {cases: case-0, reason: seen, expires: 2026-12-31}\n");
+    struct gate_chain chain = {.policy = &policy, .most = 1};
+    (void)state;
+    nights_make(none, 4);
+    for (int at = 0; at < 2; at++) {
+        sides[at].cases[0].standing = STANDING_FAIL;
+        sides[at].cases[0].status = "fail";
+        night_add(&chain, at);
+    }
+    expect_kept(&chain, "2+0");
+    sides[2].cases[0].standing = STANDING_BROKEN;
+    sides[2].cases[0].status = "error";
+    night_add(&chain, 2);
+    expect_kept(&chain, "2+0");
+    assert_int_equal(chain.known_count, 1);
     gate_chain_release(&chain);
     gate_policy_release(&policy);
 }
@@ -160,7 +189,8 @@ int main(void)
         cmocka_unit_test(a_median_is_of_those_that_passed),
         cmocka_unit_test(what_passes_is_for_the_policy_to_say),
         cmocka_unit_test(what_nobody_can_judge_does_not_pass),
-        cmocka_unit_test(a_known_failure_passes_until_its_day),
+        cmocka_unit_test(a_known_failure_passes_until_its_day_and_is_no_baseline),
+        cmocka_unit_test(a_case_that_is_known_to_fail_by_itself_holds_no_night_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
