@@ -66,14 +66,33 @@ static void docs_say(const char *output)
     text_release(&docs);
 }
 
-/* The committed law is the one of the committed points, whoever fits it; and it keeps its promise. */
+/* A coefficient of both laws: its value, its interval and what tells it. */
+static void coefficient_is(const struct json *ours, const struct json *theirs)
+{
+    static const char *const keys[] = {"models", "resamples"};
+    double value = json_real_or(json_get(ours, "value"), 0.0), other = json_real_or(json_get(theirs, "value"), -1e9);
+    const struct json *interval = json_get(ours, "interval"), *stored = json_get(theirs, "interval");
+    assert_true(value - other < 1e-6 && other - value < 1e-6);
+    for (int at = 0; at < 2; at++) {
+        assert_int_equal(json_integer_or(json_get(ours, keys[at]), -1),
+                         json_integer_or(json_get(theirs, keys[at]), -2));
+    }
+    assert_int_equal(json_count(interval), json_count(stored));
+    for (size_t end = 0; end < json_count(interval); end++) {
+        double off = json_real_or(json_at(interval, end), 0.0) - json_real_or(json_at(stored, end), -1e9);
+        assert_true(off < 1e-4 && off > -1e-4);
+    }
+}
+
+/* The committed law is the one of the committed points, whoever fits it with the command of results/README.md; and it
+ * keeps its promise. */
 static void the_committed_law_follows_from_the_committed_points(void **state)
 {
     (void)state;
     const char *path = below("law.json");
     const char *const options[] = {
         HOST_POINTS,   KINDS_POINTS, PUBLISHED_POINTS, PYTORCH_POINTS, "--law", "inference-overhead",
-        "--resamples", "20",         "--output",       path,           NULL};
+        "--resamples", "1000",       "--output",       path,           NULL};
     struct command_result result = command_named("calibrate", options);
     assert_int_equal(result.exit_code, 0);
     command_says(&result.output, "3428 of 3428 cases count\n");
@@ -104,9 +123,7 @@ static void the_committed_law_follows_from_the_committed_points(void **state)
         const struct json *ours = json_get(json_at(kinds, at), "coefficients");
         const struct json *theirs = json_get(json_at(others, at), "coefficients");
         for (const char *key = NULL; (key = json_key_after(ours, key)) != NULL;) {
-            double value = json_real_or(json_get(json_get(ours, key), "value"), 0.0);
-            double other = json_real_or(json_get(json_get(theirs, key), "value"), -1e9);
-            assert_true(value - other < 1e-6 && other - value < 1e-6);
+            coefficient_is(json_get(ours, key), json_get(theirs, key));
         }
     }
     json_release(fitted);
