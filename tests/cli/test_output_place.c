@@ -82,8 +82,9 @@ static const struct dear DEAR[] = {
 };
 
 /* Each option that writes a file, of each command; FILE stands for it. */
+enum { WORDS_MAXIMUM = 12 };
 struct writer {
-    const char *words[10];
+    const char *words[WORDS_MAXIMUM]; /* ended by NULL */
 };
 
 static const struct writer WRITERS[] = {
@@ -103,7 +104,7 @@ static const struct writer WRITERS[] = {
 /* Runs it with a file in its place, which stays as it is. */
 static void refused_check(const struct writer *writer, const char *file, const char *says)
 {
-    const char *words[12] = {NULL};
+    const char *words[WORDS_MAXIMUM] = {NULL};
     for (size_t i = 0; writer->words[i] != NULL; i++) {
         const char *word = writer->words[i];
         words[i] = strcmp(word, "FILE") == 0 ? file

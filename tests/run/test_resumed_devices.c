@@ -115,6 +115,7 @@ static void run_leave(struct scene *scene, int lines)
     driver = "driver 1";
     library = "BLAS 1";
     is_here = true;
+    suite_release(&scene->suite); /* of the run before it */
     suite_set(scene, "batch: [1, 16]");
     struct run_options options = options_resuming(scene);
     options.resume = false;
