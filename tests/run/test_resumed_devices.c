@@ -210,6 +210,7 @@ static void cases_that_never_predicted_say_nothing_of_constants(void **state)
     struct scene *scene = *state;
     constants_set(scene, 1000);
     run_leave(scene, 5);
+    suite_release(&scene->suite);
     suite_set(scene, "batch: [17, 16]");
     struct run_options options = options_resuming(scene);
     unlink(scene->file);
