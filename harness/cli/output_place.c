@@ -40,7 +40,8 @@ enum status_code output_place_check(const char *output, const char *input, struc
 
 /* ---- what stands there ---- */
 
-/* The beginning of the file, ended by a zero. NULL: it is not there, no regular file, or cannot be read. */
+/* The beginning of the file, ended by a zero, without a mark of the order of bytes. NULL: it is not there, no regular
+ * file, or cannot be read. */
 static char *head_read(const char *path, size_t *length)
 {
     struct stat facts;
@@ -52,6 +53,9 @@ static char *head_read(const char *path, size_t *length)
         *length += got > 0 ? (size_t)got : 0;
     }
     if (head != NULL) {
+        const size_t mark = *length >= 3 && memcmp(head, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+        *length -= mark;
+        memmove(head, head + mark, *length);
         head[*length] = '\0';
     }
     if (file >= 0) {
@@ -155,6 +159,26 @@ static bool option_names_file(const struct option_row *option)
            source == VALUE_CONSTANTS;
 }
 
+static bool option_writes(const struct option_row *option)
+{
+    bool found = false;
+    for (size_t i = 0; WRITING[i] != NULL; i++) {
+        found = found || strcmp(option->name, WRITING[i]) == 0;
+    }
+    return found && option->kind == OPTION_VALUE;
+}
+
+/* Two options that write to one file, also if it is not there yet: one page would be lost. */
+static enum status_code written_once_check(const char *path, const char *other, const char *option,
+                                           struct status *error)
+{
+    struct stat facts;
+    bool is_new = strcmp(path, other) == 0 && stat(path, &facts) != 0;
+    return !is_new && output_place_check(path, other, NULL) == STATUS_OK
+               ? STATUS_OK
+               : status_set(error, STATUS_INVALID, "%s: is what --%s writes, too; name another file", path, option);
+}
+
 /* Against every operand and the files of every other option. */
 static enum status_code names_check(const struct arguments *arguments, int row, struct status *error)
 {
@@ -165,8 +189,10 @@ static enum status_code names_check(const struct arguments *arguments, int row, 
         code = output_place_check(path, arguments->operands[i], error);
     }
     for (int i = 0; options[i].name != NULL && code == STATUS_OK; i++) {
-        bool is_named = i != row && arguments->values[i] != NULL && option_names_file(&options[i]);
-        code = is_named ? output_place_check(path, arguments->values[i], error) : STATUS_OK;
+        const char *other = i != row && option_names_file(&options[i]) ? arguments->values[i] : NULL;
+        code = other == NULL                ? STATUS_OK
+               : option_writes(&options[i]) ? written_once_check(path, other, options[i].name, error)
+                                            : output_place_check(path, other, error);
     }
     for (int i = 0; i < arguments->repeated_count && code == STATUS_OK; i++) {
         code = output_place_check(path, arguments->repeated[i].value, error);
@@ -179,11 +205,7 @@ enum status_code output_places_check(const struct arguments *arguments, struct s
     const struct option_row *options = arguments->command->options;
     enum status_code code = STATUS_OK;
     for (int row = 0; options[row].name != NULL && code == STATUS_OK; row++) {
-        bool is_writing = false;
-        for (size_t i = 0; WRITING[i] != NULL; i++) {
-            is_writing = is_writing || strcmp(options[row].name, WRITING[i]) == 0;
-        }
-        if (!is_writing || options[row].kind != OPTION_VALUE || arguments->values[row] == NULL) {
+        if (!option_writes(&options[row]) || arguments->values[row] == NULL) {
             continue;
         }
         code = names_check(arguments, row, error);

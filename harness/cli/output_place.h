@@ -12,7 +12,7 @@ enum status_code output_place_check(const char *output, const char *input, struc
 
 /* The files that the options of a command name to be written (--output, --points, --folded, --junit, --summary), before
  * the command does anything. STATUS_INVALID with "--output FILE: cause; name another file" if one of them
- *   - is an operand, or a file that another option names, be it read or written,
+ *   - is an operand, or a file that another option names, be it read or written: then also if it is not there yet,
  *   - is there and holds measured records, a database (a history), a suite, a policy, a configuration of a model or
  *     weights, whoever reads them.
  * What is no regular file is no matter: of a pipe nothing is lost. */

@@ -69,6 +69,7 @@ struct dear {
 
 static const struct dear DEAR[] = {
     {"other.yaml", "# a suite\nversion: 1\ncases: []\n", 0, "is a suite"},
+    {"marked.yaml", "\xEF\xBB\xBFversion: 1\ncases: []\n", 0, "is a suite"},
     {"policy.yaml", "version: 1\nrules: []\n", 0, "is a policy"},
     {"history.db", "SQLite format 3\0\0\0\0\0", 20, "is a database, as a history is"},
     {"m.gguf", "GGUF\3\0\0\0\0\0", 10, "holds weights of a model"},
@@ -153,7 +154,10 @@ static void what_a_command_reads_is_not_replaced(void **state)
     assert_int_equal(link(path_of("constants.json"), path_of("hard.json")), 0);
     assert_int_equal(symlink("suite.yaml", path_of("soft.yaml")), 0);
     refused_check(&junit, path_of("constants.json"), "--junit: ");
-    refused_check(&twice, path_of("constants.json"), "is what is read here");
+    refused_check(&twice, path_of("constants.json"), "constants.json: is what --summary writes, too");
+    const char *const new[] = {path_of("r"), "--output", path_of("new.md"), "--summary", path_of("new.md"), NULL};
+    command_refused(command_named("gate", new), "new.md: is what --summary writes, too; name another file");
+    assert_int_equal(access(path_of("new.md"), F_OK), -1);
     const struct writer by_link = {{"run", path_of("soft.yaml"), "--junit", "FILE"}};
     refused_check(&by_link, path_of("suite.yaml"), "suite.yaml: is what is read here");
     const struct writer by_name = {{"run", "S", "--constants", path_of("hard.json"), "--junit", "FILE"}};
