@@ -346,13 +346,23 @@ static enum status_code best_finish(const struct least_squares_solver *solver, s
     return code;
 }
 
+/* Moments are few, and so are the coefficients that a round can come to: those that differ by rounding are the same. */
+static bool coefficients_equal(const double *left, const double *right)
+{
+    bool equal = true;
+    for (int term = 0; term < TERM_COUNT && equal; term++) {
+        equal = fabs(left[term] - right[term]) <= 1e-11 * fabs(left[term]);
+    }
+    return equal;
+}
+
 /* Whether a round has come to coefficients that an earlier one had: what follows is what followed then, for ever. */
 static bool rounds_repeat(double (*seen)[TERM_COUNT], const struct overhead_fit *fit)
 {
     int last = fit->round_count - 1;
     memcpy(seen[last], fit->coefficients, sizeof seen[last]);
     for (int round = 0; round < last; round++) {
-        if (memcmp(seen[round], seen[last], sizeof seen[last]) == 0) {
+        if (coefficients_equal(seen[round], seen[last])) {
             return true;
         }
     }

@@ -70,9 +70,9 @@ void overhead_heading_append(struct text *text, const struct overhead_law *law)
     text_append(text, "\n");
     if (law->counted_cluster_count < law->counted_model_count) {
         text_format(text,
-                    "the models have %d sizes (width, heads, layers, vocabulary); what is fitted over\n"
+                    "the models have %d size%s (width, heads, layers, vocabulary); what is fitted over\n"
                     "all kinds is resampled by size\n",
-                    law->counted_cluster_count);
+                    law->counted_cluster_count, law->counted_cluster_count == 1 ? "" : "s");
     }
     if (law->untold_count > 0) {
         text_format(text,

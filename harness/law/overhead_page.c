@@ -378,8 +378,8 @@ void overhead_describe(const struct overhead_law *law, struct page *page)
     text_append(&counted, ". Range: ");
     overhead_range_append(&counted, &range, " ");
     if (law->counted_cluster_count < law->counted_model_count) {
-        text_format(&counted, ". The models have %d sizes; what is fitted over all kinds is resampled by size",
-                    law->counted_cluster_count);
+        text_format(&counted, ". The models have %d size%s; what is fitted over all kinds is resampled by size",
+                    law->counted_cluster_count, law->counted_cluster_count == 1 ? "" : "s");
     }
     if (law->untold_count > 0) {
         text_format(&counted,

@@ -210,6 +210,7 @@ static void an_affine_law_of_equal_cases_is_not_told(void **state)
         assert_false(affine->spread[at].is_known);
     }
     assert_true(law->simple[OVERHEAD_ALLOCATED][FORM_CONSTANT].is_told[0]);
+    text_says(law, "\nthe models have 1 size (width, ");
     overhead_law_release(law);
     law_points_release(&points);
     law_points_release(&all);
