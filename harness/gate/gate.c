@@ -16,7 +16,7 @@ static enum status_code no_memory(const struct gate *gate, struct status *error)
 
 /* ---- what is held against what ---- */
 
-static bool property_differs(const struct run_figures *base, const struct run_figures *now, int property)
+static bool property_differs(const struct run_figures *base, const struct run_figures *now, enum environment property)
 {
     const char *before = base->environment[property], *after = now->environment[property];
     return before != NULL && after != NULL && strcmp(before, after) != 0;
@@ -40,7 +40,7 @@ static void refusals_find(struct gate *gate, unsigned allowed)
 {
     const unsigned refusals = gate_refusals_of(gate->baseline, gate->run);
     for (int i = 0; i < ENVIRONMENT_COUNT; i++) {
-        gate->differs[i] = property_differs(gate->baseline, gate->run, i);
+        gate->differs[i] = property_differs(gate->baseline, gate->run, (enum environment)i);
     }
     gate->allowed = refusals & allowed;
     gate->refused = refusals & ~allowed;
