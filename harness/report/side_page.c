@@ -103,8 +103,10 @@ static void side_describe(const void *subject, struct page *page)
     const struct side_subject *side = subject;
     page_words(page, BLOCK_TITLE, MEDIUM_SCREEN, side->report->source);
     origin_set(side, page);
-    if (side->table == NULL) {
-        (side->name[1] == 'a' ? cases_alone_describe : accuracy_alone_describe)(side, page);
+    if (side->table == NULL && strcmp(side->name, cases_name) == 0) {
+        cases_alone_describe(side, page);
+    } else if (side->table == NULL) {
+        accuracy_alone_describe(side, page);
     } else if (side_table_is_there(side->table, side->report)) {
         side_table_describe(side->table, side->report, page);
     } else {
