@@ -1,5 +1,6 @@
 /* Law file: reading, and what a law says of a case. */
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -137,6 +138,13 @@ static enum status_code donor_read(struct law_file *file, const struct json *one
     return kind->borrowed_from != NULL ? STATUS_OK : no_memory(error);
 }
 
+/* Only told, so that a count that cannot be is none. */
+static int count_of(const struct json *value)
+{
+    int64_t count = json_integer_or(value, 0);
+    return count >= 0 && count <= INT_MAX ? (int)count : 0;
+}
+
 static enum status_code kind_read(struct law_file *file, const struct json *one, int number, struct law_kind *kind,
                                   struct status *error)
 {
@@ -149,8 +157,8 @@ static enum status_code kind_read(struct law_file *file, const struct json *one,
     kind->allocator_bytes = json_real_or(json_get(one, "allocator_bytes"), 0.0);
     kind->context[0] = json_real_or(json_get(context, "constant_bytes"), NAN);
     kind->context[1] = json_real_or(json_get(context, "times_peak"), NAN);
-    kind->model_count = (int)json_integer_or(json_get(one, "models"), 0);
-    kind->case_count = (int)json_integer_or(json_get(one, "cases"), 0);
+    kind->model_count = count_of(json_get(one, "models"));
+    kind->case_count = count_of(json_get(one, "cases"));
     kind->median = json_real_or(json_get(errors, "median"), NAN);
     kind->p99 = json_real_or(json_get(errors, "p99"), NAN);
     kind->worst = json_real_or(json_get(errors, "worst"), NAN);
@@ -173,8 +181,8 @@ static enum status_code context_read(struct law_file *file, const struct json *o
         return refuse(file, error, "'contexts[%d].bytes' must be a number", number);
     }
     context->bytes = json_real_or(json_get(one, "bytes"), 0.0);
-    context->model_count = (int)json_integer_or(json_get(one, "models"), 0);
-    context->case_count = (int)json_integer_or(json_get(one, "cases"), 0);
+    context->model_count = count_of(json_get(one, "models"));
+    context->case_count = count_of(json_get(one, "cases"));
     context->median = json_real_or(json_get(errors, "median"), NAN);
     context->p99 = json_real_or(json_get(errors, "p99"), NAN);
     context->worst = json_real_or(json_get(errors, "worst"), NAN);
