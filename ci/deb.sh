@@ -23,9 +23,10 @@ maintainer="${DEBFULLNAME:-The developers of assay} <${DEBEMAIL:-assay@assay.inv
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y harness/cli/command.h)}
 export SOURCE_DATE_EPOCH
 # Of two commits that are no release apt takes the later for newer; before the release they are older than it.
-if [ -e .git ] && ! git describe --exact-match --tags --match "v$version" >/dev/null 2>&1; then
+if [ -e .git ] && commit=$(git rev-parse --short HEAD 2>/dev/null) &&
+    ! git describe --exact-match --tags --match "v$version" >/dev/null 2>&1; then
     sign=$(git rev-parse -q --verify "refs/tags/v$version" >/dev/null && echo + || echo '~')
-    version=$version${sign}git$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y%m%d%H%M%S).$(git rev-parse --short HEAD)
+    version=$version${sign}git$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y%m%d%H%M%S).$commit
 fi
 umask 022
 docs=$tree/usr/share/doc/assay
