@@ -381,7 +381,7 @@ $(eval $(call fuzz_build,afl,AFL_QUIET=1 $(FUZZ_AFL_CC),$(FUZZ_SAN),-fsanitize=f
 # ---- what people and CI call ----
 test: all tests ## install what is missing, build, run every test
 	$(if $(EMULATION_WHY_NOT),@echo "skip tests/cuda_emulation: $(EMULATION_WHY_NOT)")
-	$(if $(SCRIPT_C),@echo "skip $(words $(SCRIPT_C)) programs of tests/ci: they try scripts, as make test does")
+	$(if $(SCRIPT_C),@echo "skip $(words $(SCRIPT_C)) programs of tests/ci: make test without VARIANT=san runs them")
 	@ASSAY_PROGRAM=$(BUILD)/assay ci/run-tests.sh $(BUILD) $(TESTS)
 
 run: all ## install what is missing, build, measure suites/quick.yaml and compare
