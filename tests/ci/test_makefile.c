@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/file_replace.h"
 #include "tests/ci/make_scene.h"
 #include "tests/support/command_run.h"
 
@@ -39,6 +40,26 @@ static void a_run_without_a_gpu_compiles_no_kernel(void **state)
     make_expect(make_run(scene, GPUS_HIDDEN, WORDS("-n", "all")), compiled, true);
     make_expect(make_run(scene, GPUS_HIDDEN, WORDS("-n", "run", "CUDA_ARCHS=90")), compiled, true);
     make_expect(make_run(scene, GPUS_SHOWN, WORDS("-n", "install")), "code=sm_75", true);
+}
+
+/* A comma or a quote too many in a $(if ...) leaves half a line, which only the target itself would show. */
+static void what_targets_do_is_shell(void **state)
+{
+    const struct make_scene *scene = *state;
+    static const char *const targets[] = {"test", "run", "bench", "check", "install", "strict"};
+    static const char *const variants[] = {"VARIANT=release", "VARIANT=san"};
+    char path[96];
+    snprintf(path, sizeof path, "%s/lines.sh", scene->folder);
+    for (size_t i = 0; i < sizeof targets / sizeof targets[0] * 2; i++) {
+        struct text lines = make_run(scene, GPUS_HIDDEN, WORDS("-n", targets[i / 2], variants[i % 2]));
+        assert_int_equal(file_replace(path, FILE_NAMED, &lines, NULL), STATUS_OK);
+        struct command_result result = command_run(WORDS("sh", "-n", path), NULL);
+        if (result.exit_code != 0) {
+            fail_msg("make %s %s: %s", targets[i / 2], variants[i % 2], text_string(&result.error));
+        }
+        command_result_release(&result);
+        text_release(&lines);
+    }
 }
 
 /* A build folder that was kept while the GPU, or the wish, changed. */
@@ -147,7 +168,7 @@ int main(void)
         TEST(it_is_built_for_the_gpu_that_is_here),   TEST(a_run_without_a_gpu_compiles_no_kernel),
         TEST(the_device_of_make_is_the_one_measured), TEST(what_was_built_for_others_is_built_anew),
         TEST(a_commit_compiles_one_file_anew),        TEST(missing_headers_are_named_before_anything_is_compiled),
-        TEST(a_release_is_built_without_a_revision),
+        TEST(a_release_is_built_without_a_revision),  TEST(what_targets_do_is_shell),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
