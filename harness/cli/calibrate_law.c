@@ -7,7 +7,6 @@
 #include "harness/base/file_replace.h"
 #include "harness/cli/number_option.h"
 #include "harness/cli/output.h"
-#include "harness/cli/output_place.h"
 #include "harness/cli/page_sink.h"
 #include "harness/cli/report_files.h"
 #include "harness/cli/resource_path.h"
@@ -52,12 +51,6 @@ static enum status_code points_read(const struct arguments *arguments, struct la
     struct arena arena = {0};
     struct point_places places;
     enum status_code code = places_find(&arena, &places, error);
-    for (int i = 0; i < arguments->operand_count && code == STATUS_OK; i++) {
-        code = output_place_check(arguments_value(arguments, "output"), arguments->operands[i], error);
-        if (code == STATUS_OK) {
-            code = output_place_check(arguments_value(arguments, "points"), arguments->operands[i], error);
-        }
-    }
     for (int i = 0; i < arguments->operand_count && code == STATUS_OK; i++) {
         code = law_points_read(arguments->operands[i], arguments_value(arguments, "filter"), &places, points, error);
     }

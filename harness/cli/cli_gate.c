@@ -116,19 +116,16 @@ static const char *history_of(const struct arguments *arguments)
     return named != NULL ? named : history_database(arguments);
 }
 
-/* Pages must not go over the records, the history and the policy that they are made of. */
-static enum status_code places_check(const struct arguments *arguments, const struct gate_policy *policy,
-                                     const struct gate_baselines *baselines, struct status *error)
+/* Pages must not go over the history and the baselines that they are made of, which no operand and no option need name;
+ * what these name was looked at before the command began (output_places_check). */
+static enum status_code places_check(const struct arguments *arguments, const struct gate_baselines *baselines,
+                                     struct status *error)
 {
     static const char *const options_that_write[] = {"output", "summary"};
     enum status_code code = STATUS_OK;
     for (size_t i = 0; i < sizeof options_that_write / sizeof options_that_write[0]; i++) {
         const char *path = arguments_value(arguments, options_that_write[i]);
-        code = code == STATUS_OK ? output_place_check(path, arguments->operands[0], error) : code;
         code = code == STATUS_OK ? output_place_check(path, history_of(arguments), error) : code;
-        if (code == STATUS_OK && policy->path != NULL) {
-            code = output_place_check(path, policy->path, error);
-        }
         for (int at = 0; at < baselines->count && code == STATUS_OK; at++) {
             code = output_place_check(path, baselines->runs[at].source, error);
         }
@@ -140,14 +137,13 @@ static enum status_code places_check(const struct arguments *arguments, const st
  * reason, unless it would go over what is read. What cannot be said is not: the reason stands in standard error all the
  * same. */
 static void refusal_tell(const struct arguments *arguments, const struct gate_style *style,
-                         const struct gate_policy *policy, const struct gate_baselines *baselines,
-                         const struct status *reason)
+                         const struct gate_baselines *baselines, const struct status *reason)
 {
     char line[STATUS_LINE_BYTES];
     struct text page = {0}, words = {0};
     struct status ignored;
     const char *summary = arguments_value(arguments, "summary");
-    summary = places_check(arguments, policy, baselines, &ignored) == STATUS_OK ? summary : NULL;
+    summary = places_check(arguments, baselines, &ignored) == STATUS_OK ? summary : NULL;
     if (style->format == GATE_FORMAT_github) {
         gate_github_refusal_write(reason, &page);
         output_text(&page, &ignored);
@@ -181,7 +177,7 @@ static enum status_code gate_command(const struct arguments *arguments, enum exi
         code = gate_baselines_read(arguments, &run, &limits, &baselines, error);
     }
     if (code == STATUS_OK) {
-        code = places_check(arguments, &policy, &baselines, error);
+        code = places_check(arguments, &baselines, error);
     }
     if (code == STATUS_OK) {
         limits.baseline = gate_baselines_figures(&baselines);
@@ -193,7 +189,7 @@ static enum status_code gate_command(const struct arguments *arguments, enum exi
     if (code == STATUS_OK) {
         code = gate_give(arguments, &gate, &style, exit_code, error);
     } else {
-        refusal_tell(arguments, &style, &policy, &baselines, error);
+        refusal_tell(arguments, &style, &baselines, error);
     }
     gate_release(&gate);
     gate_baselines_release(&baselines);
