@@ -5,6 +5,7 @@
 #include "harness/base/file_append.h"
 #include "harness/cli/command.h"
 #include "harness/cli/gate_baselines.h"
+#include "harness/cli/gate_run.h"
 #include "harness/cli/history_options.h"
 #include "harness/cli/number_option.h"
 #include "harness/cli/output.h"
@@ -17,6 +18,9 @@ enum { ROWS_MAXIMUM = 1000000 };
 
 static const struct option_row options[] = {
     {"baseline", OPTION_REPEATED, "BASE", "what the run is held against (see Baselines); several: their median"},
+    {"run-id", OPTION_VALUE, "ID", "judge the run whose run_id begins so; records of another one are refused"},
+    {"started-after", OPTION_VALUE, "TIME",
+     "judge runs that began then or later: 2026-11-20T02:00:00Z, or a file's time"},
     {"history", OPTION_VALUE, "FILE", "where those runs are (default: $ASSAY_HISTORY, else " HISTORY_DEFAULT_FILE ")"},
     {"since", OPTION_VALUE, "DATE", "latest, median:N: of the nights since then alone: they begin anew"},
     {"policy", OPTION_VALUE, "FILE", "rules, tiers and known failures (docs/GATE.md; default: built in, exact)"},
@@ -171,9 +175,9 @@ static enum status_code gate_command(const struct arguments *arguments, enum exi
         code = policy_read(arguments, &policy, &limits, error);
     }
     if (code == STATUS_OK) {
-        code = run_figures_read(arguments->operands[0], &run, error);
+        code = gate_run_read(arguments, &run, &limits.stranger, error);
     }
-    if (code == STATUS_OK) {
+    if (code == STATUS_OK && limits.stranger == NULL) {
         code = gate_baselines_read(arguments, &run, &limits, &baselines, error);
     }
     if (code == STATUS_OK) {
@@ -224,8 +228,8 @@ const struct command command_gate = {
                "  0  GO: nothing is beyond its bounds\n"
                "  1  NO-GO: something is, or a verdict of the run failed\n"
                "  2  nothing was judged: a file or an option is wrong\n"
-               "  3  INCONCLUSIVE: the run was cut short, a case is missing or was not measured, or the baseline was\n"
-               "     refused\n",
+               "  3  INCONCLUSIVE: the run was cut short, a case is missing or was not measured, the baseline was\n"
+               "     refused, or the records are of another run than --run-id and --started-after say\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,

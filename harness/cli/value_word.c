@@ -32,6 +32,7 @@ static const struct value_word words[] = {
     {"GLOB", VALUE_FREE, NULL, false},
     {"GPU", VALUE_GPU, NULL, false},
     {"I/N", VALUE_FREE, NULL, false},
+    {"ID", VALUE_FREE, NULL, false},
     {"LAW", VALUE_CHOICE, "inference-overhead|optimizer|device-constants", false},
     {"LIBRARY=RELEASE", VALUE_FREE, NULL, false},
     {"LIST", VALUE_FREE, NULL, false},

@@ -113,7 +113,8 @@ static enum gate_outcome outcome_of(const struct gate *gate)
     const bool is_cut = !run->ended || run->absent_count > 0 || run->unnamed_absent_count > 0;
     const bool is_idle = gate->judged_count == 0 || (gate->baseline != NULL && gate->held_count == 0);
     return gate->breach_count > 0 ? GATE_NO_GO
-           : is_cut || gate->refused != 0 || gate->lacking != NULL || gate->unknown_count > 0 || is_idle
+           : is_cut || gate->stranger != NULL || gate->refused != 0 || gate->lacking != NULL ||
+                   gate->unknown_count > 0 || is_idle
                ? GATE_INCONCLUSIVE
                : GATE_GO;
 }
@@ -150,8 +151,11 @@ enum status_code gate_make(const struct run_figures *run, const struct gate_opti
                           .baseline = options->baseline,
                           .policy = policy,
                           .lacking = options->lacking,
+                          .stranger = options->stranger,
                           .baseline_note = options->baseline_note};
-    if (gate->baseline != NULL) {
+    if (gate->stranger != NULL) {
+        gate->baseline = NULL;
+    } else if (gate->baseline != NULL) {
         gate->baseline_words = options->baseline_words != NULL ? options->baseline_words : gate->baseline->source;
         refusals_find(gate, options->allowed);
     }

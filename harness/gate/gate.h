@@ -23,7 +23,8 @@
  *   NEW           the baseline has no such case, or no such figure
  *   WARN          beyond what is to be told, or an improvement beyond the bound
  *   KNOWN         a known failure, which has not expired
- *   INSUFFICIENT  nobody can say: an error, a timeout, a disturbed reading, a figure or an attempt that is not there
+ *   INSUFFICIENT  nobody can say: an error, a timeout, a disturbed reading, a figure or an attempt that is not there,
+ *                 a case before which the baseline was cut short
  *   MISSING       the baseline has the case, or the run selected it, and it is not there
  *   BREACH        beyond the bound; a verdict of the record failed; out of memory where the baseline was not */
 #define GATE_VERDICT_TABLE(X)                                                                                          \
@@ -74,6 +75,8 @@ struct gate_options {
     const struct run_figures *baseline; /* NULL: none; the run is judged by itself */
     const char *baseline_words;         /* "results/monday", "the median of 3 runs"; NULL: baseline->source */
     const char *baseline_note;          /* what else is to be told of it; NULL: nothing */
+    const char *stranger; /* what the records are of instead of the run that is asked for: nothing of them is judged,
+                             which is INCONCLUSIVE; NULL: they are of that run */
     const char
         *lacking; /* why there is no baseline although one was asked for, which is INCONCLUSIVE; NULL: it is not */
 };
@@ -105,9 +108,9 @@ struct gate_known_count {
 
 struct gate {
     struct arena arena;
-    const struct run_figures *run, *baseline; /* baseline: as given, also if it was refused */
-    const char *baseline_words;               /* NULL: there is none */
-    const char *baseline_note, *lacking;      /* as in the options */
+    const struct run_figures *run, *baseline;       /* baseline: as given, also if it was refused */
+    const char *baseline_words;                     /* NULL: there is none */
+    const char *baseline_note, *lacking, *stranger; /* as in the options */
     const struct gate_policy *policy;
     bool differs[ENVIRONMENT_COUNT]; /* both sides know it, and say something else */
     unsigned refused;                /* bit 1 << enum gate_refusal; if any, nothing was held against the baseline */

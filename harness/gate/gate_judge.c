@@ -109,6 +109,33 @@ static enum gate_verdict broken_judge(struct judging *judging)
     return is_measured(base) && strcmp(now->status, "oom") == 0 ? GATE_BREACH : GATE_INSUFFICIENT;
 }
 
+static int absent_order(const void *left, const void *right)
+{
+    return strcmp(((const struct absent_case *)left)->id, ((const struct absent_case *)right)->id);
+}
+
+/* Whether the baseline was to have this case and was cut short before it: it is then no new one. Records that do not
+ * say what was selected may have been to have any. */
+static bool baseline_came_short(const struct judging *judging)
+{
+    const struct run_figures *base = judging->gate->baseline;
+    const struct absent_case wanted = {.id = judging->one->id};
+    if (base->absent_count == 0) {
+        return !base->ended || base->unnamed_absent_count > 0;
+    }
+    return bsearch(&wanted, base->absent, (size_t)base->absent_count, sizeof wanted, absent_order) != NULL;
+}
+
+/* A case that is well in itself, and that the baseline has not. */
+static enum gate_verdict new_judge(struct judging *judging)
+{
+    if (judging->gate->baseline != NULL && baseline_came_short(judging)) {
+        why_set(judging, "the baseline was cut short before this case, so that nothing can be held against it", "");
+        return GATE_INSUFFICIENT;
+    }
+    return GATE_NEW;
+}
+
 static enum gate_verdict whole_judge(struct judging *judging)
 {
     const struct case_figures *base = judging->one->base, *now = judging->one->now;
@@ -132,7 +159,7 @@ static enum gate_verdict whole_judge(struct judging *judging)
         break;
     }
     const bool is_new = base == NULL && judging->gate->baseline_words != NULL && judging->gate->refused == 0;
-    return is_new ? GATE_NEW : GATE_PASS;
+    return is_new ? new_judge(judging) : GATE_PASS;
 }
 
 /* ---- what is known ---- */

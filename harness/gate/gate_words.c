@@ -263,6 +263,10 @@ static int unknown_else(const struct gate *gate)
 static void unknown_append(struct text *text, const struct gate *gate, const char **separator)
 {
     const int count = unknown_else(gate);
+    if (gate->stranger != NULL) {
+        text_append(text, gate->stranger);
+        return;
+    }
     cut_append(text, gate, separator);
     refused_append(text, gate, separator);
     if (gate->lacking != NULL) {
@@ -276,8 +280,9 @@ static void unknown_append(struct text *text, const struct gate *gate, const cha
         }
     }
     if ((*separator)[0] == '\0') {
-        text_append(text,
-                    gate->judged_count == 0 ? "no case was measured" : "no figure could be held against the baseline");
+        text_append(text, gate->judged_count == 0 && gate->counts[GATE_NEW] == 0
+                              ? "no case was measured"
+                              : "no figure could be held against the baseline");
     }
 }
 
@@ -427,7 +432,7 @@ void gate_notes_visit(const struct gate *gate, gate_note_visitor *visit, void *c
         visit(context, gate->baseline_note);
     }
     if (gate->baseline != NULL && !gate->baseline->ended) {
-        visit(context, "the baseline was cut short: what it lacks is NEW here");
+        visit(context, "the baseline was cut short: of the cases that it did not come to nothing is known");
     }
     if (gate->run->damaged_line_count > 0) {
         visit(context, "a line that a killed run left unfinished was left out");

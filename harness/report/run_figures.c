@@ -213,6 +213,102 @@ enum status_code run_figures_read(const char *path, struct run_figures *figures,
     return code;
 }
 
+static const char *run_member(const struct json *run, const char *name)
+{
+    return json_string_or(json_get(run, name), "");
+}
+
+/* The last of several runs of one suite counts; with a moment all runs do that began then or later. */
+static bool is_wished(const struct report *report, const struct run_wish *wish, const struct case_view *view)
+{
+    const struct json *run = json_at(report->runs, (size_t)view->run), *last = report_run(report);
+    if (wish->since != NULL) {
+        return strcmp(run_member(run, "started"), wish->since) >= 0;
+    }
+    const bool same_suite =
+        strcmp(run_member(json_get(run, "suite"), "name"), run_member(json_get(last, "suite"), "name")) == 0;
+    return !same_suite || strcmp(run_member(run, "run_id"), run_member(last, "run_id")) == 0;
+}
+
+/* Takes the cases of other runs out of a report of which only figures are wanted, and says how many. */
+static int cases_narrow(struct report *report, const struct run_wish *wish)
+{
+    const int all = report->case_count;
+    report->case_count = 0;
+    for (int index = 0; index < all; index++) {
+        if (is_wished(report, wish, &report->cases[index])) {
+            report->cases[report->case_count++] = report->cases[index];
+        }
+    }
+    return all - report->case_count;
+}
+
+/* A note counts the cases that are left out, because whoever appends to a folder may have wanted them. */
+static enum status_code left_out_note(struct run_figures *figures, int count, struct status *error)
+{
+    if (count == 0) {
+        return STATUS_OK;
+    }
+    figures->notes =
+        arena_format(&figures->arena, "%s%s%d case%s of earlier runs in this file %s left out", figures->notes,
+                     figures->notes[0] != '\0' ? "; " : "", count, count == 1 ? "" : "s", count == 1 ? "is" : "are");
+    return figures->notes != NULL ? STATUS_OK : status_set(error, STATUS_OUT_OF_MEMORY, "no memory for a note");
+}
+
+/* The run_id that begins as wished, the last of them; NULL: none does. */
+static const char *wished_id(const struct report *report, const char *beginning)
+{
+    const char *found = NULL;
+    for (size_t at = 0; at < json_count(report->runs); at++) {
+        const char *id = run_member(json_at(report->runs, at), "run_id");
+        found = strncmp(id, beginning, strlen(beginning)) == 0 ? id : found;
+    }
+    return found;
+}
+
+/* Takes the place of *report with the run of it that is wished; *is_there false: it has none. */
+static enum status_code run_choose(const char *path, const struct run_wish *wish, struct report **report,
+                                   bool *is_there, struct status *error)
+{
+    const char *last = run_member(report_run(*report), "run_id");
+    const char *found = wish->run_id != NULL ? wished_id(*report, wish->run_id) : last;
+    struct report *chosen = NULL;
+    *is_there = found != NULL;
+    if (found == NULL || wish->run_id == NULL || json_count((*report)->runs) == 1) {
+        return STATUS_OK;
+    }
+    enum status_code code = report_open_run(path, found, &chosen, error);
+    if (code == STATUS_OK) {
+        report_release(*report);
+        *report = chosen;
+    }
+    return code;
+}
+
+enum status_code run_figures_read_wish(const char *path, const struct run_wish *wish, struct run_figures *figures,
+                                       bool *is_there, struct status *error)
+{
+    struct report *report = NULL;
+    *figures = (struct run_figures){0};
+    enum status_code code = report_open_side(path, &report, error);
+    if (code == STATUS_OK) {
+        code = run_choose(path, wish, &report, is_there, error);
+    }
+    if (code == STATUS_OK) {
+        const int left_out_count = cases_narrow(report, wish);
+        code = figures_make(report, figures, error);
+        code = code == STATUS_OK ? left_out_note(figures, left_out_count, error) : code;
+    }
+    if (code == STATUS_OK && wish->since != NULL) {
+        *is_there = *is_there && strcmp(figures->started, wish->since) >= 0;
+    }
+    if (code == STATUS_OK && !*is_there) {
+        figures->case_count = 0;
+    }
+    report_release(report);
+    return code;
+}
+
 struct figures_visit {
     run_figures_visitor *visit;
     void *context;

@@ -75,8 +75,20 @@ struct run_figures {
  * error. Errors are those of report_open. */
 enum status_code run_figures_read(const char *path, struct run_figures *figures, struct status *error);
 
-/* The same for each run of path by itself, in the order of the file (report_each_run): of a folder to which every night
- * appends, every night. What visit gets is released when it returns. */
+/* Which of the runs of a file are meant. The last of several runs of one suite alone counts, unless since names a
+ * moment: then all runs count that began then or later. */
+struct run_wish {
+    const char *run_id; /* the beginning of one */
+    const char *since;  /* "2026-11-20T02:00:00Z" */
+};
+
+/* Reads the runs that are wished. *is_there false: path has no such run; *figures then describe its last run, without
+ * its cases. The notes say how many cases of other runs were left out. Errors as run_figures_read. */
+enum status_code run_figures_read_wish(const char *path, const struct run_wish *wish, struct run_figures *figures,
+                                       bool *is_there, struct status *error);
+
+/* As run_figures_read for each run of path by itself, in the order of the file (report_each_run): of a folder to which
+ * every night appends, every night. What visit gets is released when it returns. */
 typedef enum status_code run_figures_visitor(const struct run_figures *figures, void *context, struct status *error);
 enum status_code run_figures_each(const char *path, run_figures_visitor *visit, void *context, struct status *error);
 

@@ -249,6 +249,59 @@ static void a_run_against_itself_is_told(void **state)
     gate_check("$base --baseline worse --baseline $base", 0, "note: this run is one of those that the baseline is", "");
 }
 
+/* A job that keeps its folder, and whose run of today failed: the records are of yesterday, and are not judged. */
+static void records_of_another_run_are_refused(void **state)
+{
+    (void)state;
+    gate_check("n21 --baseline n19 --started-after 2026-11-22", 3, "INCONCLUSIVE: the records are of run 1121",
+               "exit code 3: INCONCLUSIVE: the records are of run 1121");
+    gate_check("n21 --started-after 2026-11-22T00:00:00Z --json", 3, "\"cases\": []", "nothing was judged");
+    gate_check("n21 --started-after 2026-11-21", 0, "GO: ", "");
+    gate_check("n21 --baseline n19 --run-id 1122", 3, "INCONCLUSIVE: ", "none of run 1122 is there");
+    gate_check("n21 --baseline n19 --run-id 1121", 0, "GO: 1 case held", "");
+    gate_check("n21 --run-id 1121 --started-after 2026-11-22", 3,
+               "INCONCLUSIVE: ", "none of run 1121 since 2026-11-22T00:00:00Z");
+    gate_check("n21 --started-after 2026-11-21T23:59:59+23:00", 0, "GO: ", "");
+    gate_check("n21 --started-after 2026-11-20T23:00:00-23:00", 3, "INCONCLUSIVE: ", "before 2026-11-21T22:00:00Z");
+    gate_check("n21 --started-after 2026-02-30", 2, "", "gate: --started-after: '2026-02-30' is no moment; write");
+    gate_check("n21 --run-id ''", 2, "", "gate: --run-id needs a value");
+    struct command_result result = shell("touch -d 2026-11-21T00:00:00Z begun && touch -d 2026-11-22T00:00:00Z late");
+    command_result_release(&result);
+    gate_check("n21 --started-after begun", 0, "GO: ", "");
+    gate_check("n21 --started-after late", 3, "INCONCLUSIVE: ", "the run that is to be judged left none here");
+}
+
+/* Two runs of two suites of one name in a folder: the case of the first says nothing about the second. */
+static void a_reused_folder_is_judged_by_its_last_run(void **state)
+{
+    (void)state;
+    struct command_result result = shell(
+        "printf 'version: 1\\nname: night\\ncases:\\n  - {model: gpt2, mode: load}\\n' >other.yaml; "
+        "cp -r night reused && $assay run other.yaml --device meta --out reused >/dev/null 2>&1; "
+        "$assay gate reused --baseline night --allow suite >page; echo $?; grep -c 'suite hash.*, ' page; cat page; "
+        "$assay gate reused --started-after 2026-01-01 --json | grep -c '\"id\"'");
+    command_says(&result.output, "3\n0\n"); /* the environment is that of the last run alone */
+    command_says(&result.output, "note: 1 case of earlier runs in this file is left out");
+    command_says(&result.output,
+                 "INCONCLUSIVE: no figure could be held against the baseline\n2\n" /* where both are asked for */);
+    command_result_release(&result);
+}
+
+/* A baseline that was killed half way: the cases behind that point are not new. */
+static void a_baseline_that_was_cut_short_hides_nothing(void **state)
+{
+    (void)state;
+    struct command_result result = shell(
+        "printf 'version: 1\\nname: two\\ncases:\\n  - {model: [bert-base-cased, gpt2], mode: load}\\n' >two.yaml; "
+        "$assay run two.yaml --device meta --out two >/dev/null 2>&1; mkdir half; "
+        "sed '/\"type\": *\"end\"/d; /\"id\": *\"gpt2/d' two/records.jsonl >half/records.jsonl");
+    assert_int_equal(result.exit_code, 0);
+    command_result_release(&result);
+    gate_check("two --baseline two", 0, "GO: 2 cases", "");
+    gate_check("two --baseline half", 3, "the baseline was cut short before this case", "INCONCLUSIVE: 1 of 2 cases");
+    gate_check("half --baseline two", 3, "INCONCLUSIVE: 1 selected case is not there", "");
+}
+
 /* A history of two commits, of which the run is of the later one. */
 static void an_ancestor_is_the_run_of_an_earlier_commit(void **state)
 {
@@ -343,6 +396,9 @@ int main(void)
         cmocka_unit_test(a_history_knows_earlier_nights),
         cmocka_unit_test(a_regression_stays_red_until_somebody_says_that_it_is_right),
         cmocka_unit_test(another_driver_is_refused_until_the_nights_begin_anew),
+        cmocka_unit_test(records_of_another_run_are_refused),
+        cmocka_unit_test(a_reused_folder_is_judged_by_its_last_run),
+        cmocka_unit_test(a_baseline_that_was_cut_short_hides_nothing),
         cmocka_unit_test(a_run_against_itself_is_told),
         cmocka_unit_test(an_ancestor_is_the_run_of_an_earlier_commit),
         cmocka_unit_test(two_gates_at_once_leave_one_whole_page),
