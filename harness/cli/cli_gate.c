@@ -5,6 +5,7 @@
 #include "harness/base/file_append.h"
 #include "harness/cli/command.h"
 #include "harness/cli/gate_baselines.h"
+#include "harness/cli/gate_keep.h"
 #include "harness/cli/gate_run.h"
 #include "harness/cli/history_options.h"
 #include "harness/cli/number_option.h"
@@ -22,6 +23,10 @@ static const struct option_row options[] = {
     {"started-after", OPTION_VALUE, "TIME",
      "judge runs that began then or later: 2026-11-20T02:00:00Z, or a file's time"},
     {"history", OPTION_VALUE, "FILE", "where those runs are (default: $ASSAY_HISTORY, else " HISTORY_DEFAULT_FILE ")"},
+    {"import", OPTION_FLAG, NULL, "also put the records into the history, whatever the verdict"},
+    {"accept", OPTION_FLAG, NULL, "judge nothing: note in the history that this run is right (see Acceptance)"},
+    {"by", OPTION_VALUE, "NAME", "accept: who says so"},
+    {"reason", OPTION_VALUE, "TEXT", "accept: why"},
     {"since", OPTION_VALUE, "DATE", "latest, median:N: of the nights since then alone: they begin anew"},
     {"policy", OPTION_VALUE, "FILE", "rules, tiers and known failures (docs/GATE.md; default: built in, exact)"},
     {"allow", OPTION_VALUE, "LIST", "hold against a baseline of another device, driver or suite all the same"},
@@ -33,9 +38,13 @@ static const struct option_row options[] = {
     {NULL, OPTION_FLAG, NULL, NULL},
 };
 
-static enum exit_code exit_code_of_outcome(enum gate_outcome outcome)
+static enum exit_code exit_code_of(const struct gate *gate)
 {
-    return outcome == GATE_GO ? EXIT_CODE_PASS : outcome == GATE_NO_GO ? EXIT_CODE_FAIL : EXIT_CODE_INCONCLUSIVE;
+    const enum gate_outcome outcome = gate->outcome;
+    return gate->is_unjudged       ? EXIT_CODE_FIRST
+           : outcome == GATE_GO    ? EXIT_CODE_PASS
+           : outcome == GATE_NO_GO ? EXIT_CODE_FAIL
+                                   : EXIT_CODE_INCONCLUSIVE;
 }
 
 static enum status_code style_read(const struct arguments *arguments, struct gate_style *style, struct status *error)
@@ -108,16 +117,10 @@ static enum status_code gate_give(const struct arguments *arguments, const struc
     if (code == STATUS_OK) {
         /* A runner of GitHub looks for commands in standard error, too; the first annotation has the reason. */
         const bool is_told = style->format == GATE_FORMAT_PAGE && gate->outcome != GATE_GO;
-        *exit_code = exit_code_of_outcome(gate->outcome);
+        *exit_code = exit_code_of(gate);
         exit_reason_print("gate", *exit_code, is_told ? gate->why : "");
     }
     return code;
-}
-
-static const char *history_of(const struct arguments *arguments)
-{
-    const char *named = arguments_value(arguments, "history");
-    return named != NULL ? named : history_database(arguments);
 }
 
 /* Pages must not go over the history and the baselines that they are made of, which no operand and no option need name;
@@ -129,7 +132,7 @@ static enum status_code places_check(const struct arguments *arguments, const st
     enum status_code code = STATUS_OK;
     for (size_t i = 0; i < sizeof options_that_write / sizeof options_that_write[0]; i++) {
         const char *path = arguments_value(arguments, options_that_write[i]);
-        code = code == STATUS_OK ? output_place_check(path, history_of(arguments), error) : code;
+        code = code == STATUS_OK ? output_place_check(path, gate_history(arguments), error) : code;
         for (int at = 0; at < baselines->count && code == STATUS_OK; at++) {
             code = output_place_check(path, baselines->runs[at].source, error);
         }
@@ -162,15 +165,43 @@ static void refusal_tell(const struct arguments *arguments, const struct gate_st
     text_release(&page);
 }
 
+/* Records of another run than the one that is named are nothing that anybody could accept. */
+static enum status_code accept_command(const struct arguments *arguments, struct status *error)
+{
+    struct run_figures run = {0};
+    const char *stranger = NULL;
+    enum status_code code = gate_run_read(arguments, &run, &stranger, error);
+    if (code == STATUS_OK && stranger != NULL) {
+        code = status_set(error, STATUS_INVALID, "gate: --accept: %s", stranger);
+    }
+    code = code == STATUS_OK ? gate_accept(arguments, &run, error) : code;
+    run_figures_release(&run);
+    return code;
+}
+
+static enum status_code accept_words_check(const struct arguments *arguments, struct status *error)
+{
+    const char *word = arguments_value(arguments, "by") != NULL       ? "by"
+                       : arguments_value(arguments, "reason") != NULL ? "reason"
+                                                                      : NULL;
+    return word == NULL ? STATUS_OK
+                        : status_set(error, STATUS_INVALID,
+                                     "gate: --%s is of --accept; write it as well, or leave it out", word);
+}
+
 static enum status_code gate_command(const struct arguments *arguments, enum exit_code *exit_code, struct status *error)
 {
+    if (arguments_value(arguments, "accept") != NULL) {
+        return accept_command(arguments, error);
+    }
     struct gate_policy policy = {0};
     struct gate_options limits = {.policy = &policy};
     struct gate_baselines baselines = {.count = 0};
     struct run_figures run = {0};
     struct gate_style style = {.format = GATE_FORMAT_PAGE};
     struct gate gate = {0};
-    enum status_code code = style_read(arguments, &style, error);
+    enum status_code code = accept_words_check(arguments, error);
+    code = code == STATUS_OK ? style_read(arguments, &style, error) : code;
     if (code == STATUS_OK) {
         code = policy_read(arguments, &policy, &limits, error);
     }
@@ -186,9 +217,15 @@ static enum status_code gate_command(const struct arguments *arguments, enum exi
     if (code == STATUS_OK) {
         limits.baseline = gate_baselines_figures(&baselines);
         limits.lacking = baselines.lacking;
+        limits.first = baselines.first;
+        limits.reference = gate_baselines_reference(&baselines);
+        limits.reference_words = baselines.reference_words;
         limits.baseline_note = baselines.aside;
         limits.baseline_words = limits.baseline != NULL ? text_string(&baselines.words) : NULL;
         code = gate_make(&run, &limits, &gate, error);
+    }
+    if (code == STATUS_OK && limits.stranger == NULL) {
+        code = gate_import(arguments, error);
     }
     if (code == STATUS_OK) {
         code = gate_give(arguments, &gate, &style, exit_code, error);
@@ -206,8 +243,8 @@ const struct command command_gate = {
     .name = "gate",
     .operands = "RECORDS",
     .summary = "may a run pass: held against a baseline, by the rules of a policy",
-    .details = "RECORDS: a folder that `assay run` wrote, or its records.jsonl. Without --baseline the run is judged\n"
-               "by its own verdicts.\n"
+    .details = "RECORDS: a folder that `assay run` wrote, or its records.jsonl. Without --baseline, and on\n"
+               "a first night, the run is judged by its own verdicts and by what replay predicts.\n"
                "\n"
                "Baselines:\n"
                "  DIR               a folder of records, or its records.jsonl\n"
@@ -219,8 +256,13 @@ const struct command command_gate = {
                "  ancestor          the run of the nearest commit before that which assay was built from\n"
                "\n"
                "Without --policy requested, allocated and reserved bytes must not be more than the baseline's, and\n"
-               "readings of device and process not by more than 4 MiB. What is better than the baseline is told, and\n"
-               "never fails. A baseline of another device, driver or suite is refused, unless --allow says so.\n"
+               "readings of device and process not by more than 4 MiB. With latest and median:N that holds against\n"
+               "the reference as well: the run that was accepted last, else the first that passed. What is better\n"
+               "is told, and never fails. A baseline of another device, driver or suite is refused, unless --allow\n"
+               "says so.\n"
+               "\n"
+               "Acceptance: a run that is meant to be as it is, worse or much better than the nights before it, is no\n"
+               "baseline until somebody says so: assay gate RECORDS --accept --by NAME --reason TEXT.\n"
                "\n"
                "For a step of GitHub Actions: --format github --summary \"$GITHUB_STEP_SUMMARY\".\n"
                "\n"
@@ -229,7 +271,8 @@ const struct command command_gate = {
                "  1  NO-GO: something is, or a verdict of the run failed\n"
                "  2  nothing was judged: a file or an option is wrong\n"
                "  3  INCONCLUSIVE: the run was cut short, a case is missing or was not measured, the baseline was\n"
-               "     refused, or the records are of another run than --run-id and --started-after say\n",
+               "     refused, or the records are of another run than --run-id and --started-after say\n"
+               "  6  a first night of which no figure has a tolerance or a prediction: nothing was judged\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,

@@ -14,6 +14,7 @@ enum exit_code {
     EXIT_CODE_FAIL = 1,         /* a verdict failed */
     EXIT_CODE_USAGE = 2,        /* usage, suite or model file wrong */
     EXIT_CODE_INCONCLUSIVE = 3, /* a case is missing or came to no verdict */
+    EXIT_CODE_FIRST = 6,        /* a first night: there is nothing to compare with */
     EXIT_CODE_SKIPPED = 77,     /* every selected case was skipped */
     EXIT_CODE_FAULT = 99        /* of this program */
 };

@@ -102,7 +102,7 @@ static enum status_code baselines_join(struct gate_baselines *baselines, struct 
 /* What is of baselines alone decides nothing without one: whoever wrote it forgot the other half. */
 static enum status_code baseline_needed(const struct arguments *arguments, struct status *error)
 {
-    static const char *const halves[] = {"history", "allow", "since"};
+    static const char *const halves[] = {"allow", "since"};
     for (size_t i = 0; i < sizeof halves / sizeof halves[0]; i++) {
         if (arguments_value(arguments, halves[i]) != NULL) {
             return status_set(error, STATUS_INVALID,
@@ -110,6 +110,11 @@ static enum status_code baseline_needed(const struct arguments *arguments, struc
                               "leave it out: the run is then judged by its own verdicts",
                               halves[i]);
         }
+    }
+    if (arguments_value(arguments, "history") != NULL && arguments_value(arguments, "import") == NULL) {
+        return status_set(error, STATUS_INVALID,
+                          "gate: --history is of a baseline, and there is none; write --baseline latest as well, or "
+                          "--import to put the records into it");
     }
     return STATUS_OK;
 }
@@ -157,8 +162,18 @@ const struct run_figures *gate_baselines_figures(const struct gate_baselines *ba
     return baselines->count == 0 ? NULL : baselines->count == 1 ? &baselines->runs[0] : &baselines->merged;
 }
 
+const struct run_figures *gate_baselines_reference(const struct gate_baselines *baselines)
+{
+    const struct run_figures *reference = baselines->reference_words == NULL ? NULL
+                                          : baselines->reference.source != NULL
+                                              ? &baselines->reference
+                                              : &baselines->runs[baselines->reference_at];
+    return reference != gate_baselines_figures(baselines) ? reference : NULL;
+}
+
 void gate_baselines_release(struct gate_baselines *baselines)
 {
+    run_figures_release(&baselines->reference);
     run_figures_release(&baselines->merged);
     for (int i = 0; i < baselines->count; i++) {
         run_figures_release(&baselines->runs[i]);

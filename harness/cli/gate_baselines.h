@@ -16,10 +16,14 @@ struct gate_baselines {
     struct run_figures runs[GATE_BASELINES_MAXIMUM];
     const char *labels[GATE_BASELINES_MAXIMUM]; /* what each is; NULL: its source says it */
     int count;
-    struct run_figures merged; /* of several */
-    struct text words;         /* "results/monday", "the median of 3 runs (a, b, c)" */
-    const char *aside;         /* what else is to be told of them; NULL: nothing */
-    const char *lacking;       /* why there is none although one was asked for; NULL: nothing is lacking */
+    struct run_figures reference; /* of the nights of a history, if it is not one of runs */
+    int reference_at;             /* its place in runs; -1: it is not among them */
+    const char *reference_words;  /* "run 1f2e3d4c of 2026-11-01, the first that passed"; NULL: there is none */
+    struct run_figures merged;    /* of several */
+    struct text words;            /* "results/monday", "the median of 3 runs (a, b, c)" */
+    const char *aside;            /* what else is to be told of them; NULL: nothing */
+    const char *first;            /* why this is the first night, so that there is none; NULL: it is not */
+    const char *lacking;          /* why there is none although one was asked for; NULL: nothing is lacking */
 };
 
 /* What stands behind the word that begins a value of --baseline, added to *baselines. */
@@ -35,6 +39,9 @@ enum status_code gate_baselines_read(const struct arguments *arguments, const st
 
 /* What the run is held against; NULL: nothing. */
 const struct run_figures *gate_baselines_figures(const struct gate_baselines *baselines);
+
+/* What stays where it is while the baseline moves; NULL: nothing, or the baseline itself. */
+const struct run_figures *gate_baselines_reference(const struct gate_baselines *baselines);
 
 void gate_baselines_release(struct gate_baselines *baselines);
 

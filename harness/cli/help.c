@@ -11,6 +11,7 @@ static const struct exit_code_row exit_codes[] = {
     {EXIT_CODE_FAIL, "a verdict failed"},
     {EXIT_CODE_USAGE, "usage, suite or model file is wrong"},
     {EXIT_CODE_INCONCLUSIVE, "inconclusive: no verdict, cases are missing, or another run has the GPU"},
+    {EXIT_CODE_FIRST, "a first night: there is nothing to compare with"},
     {EXIT_CODE_SKIPPED, "every selected case was skipped"},
     {EXIT_CODE_FAULT, "a fault of the program"},
 };

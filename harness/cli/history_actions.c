@@ -225,7 +225,8 @@ enum status_code history_trend_action(const struct arguments *arguments, enum ex
 
 /* ---- prune ---- */
 
-/* The runs that go: of a suite and device those behind the newest `keep` (0: all), of these those before the date. */
+/* The runs that go: of a suite and device those behind the newest `keep` (0: all), of these those before the date. What
+ * somebody accepted stays, because nights to come are held against it. */
 static bool gone_choose(const struct history_runs *all, int keep, const char *before, struct arena *arena,
                         struct history_runs *gone)
 {
@@ -240,7 +241,7 @@ static bool gone_choose(const struct history_runs *all, int keep, const char *be
                 !nights_differ(earlier, run, ENVIRONMENT_SUITE) && !nights_differ(earlier, run, ENVIRONMENT_DEVICE);
             newer += same ? 1 : 0;
         }
-        if (newer >= keep && (before == NULL || strcmp(run->started, before) < 0)) {
+        if (run->accepted_by == NULL && newer >= keep && (before == NULL || strcmp(run->started, before) < 0)) {
             gone->runs[gone->count++] = *run;
         }
     }

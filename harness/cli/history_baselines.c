@@ -73,12 +73,13 @@ static void lacking_say(struct gate_baselines *baselines, const struct history *
 {
     const char *which = which_words(baselines);
     const int count = chain->night_count;
-    baselines->lacking =
-        which == NULL ? NULL
-        : count == 0  ? arena_format(&baselines->arena, "the history %s has no run %s", history_path(history), which)
-                      : arena_format(&baselines->arena, "of %d run%s %s, none in the history %s passed", count,
-                                    count == 1 ? "" : "s", which, history_path(history));
-    baselines->lacking = baselines->lacking != NULL ? baselines->lacking : no_memory_words;
+    const char **reason = count == 0 ? &baselines->first : &baselines->lacking;
+    *reason = which == NULL ? NULL
+              : count == 0
+                  ? arena_format(&baselines->arena, "the history %s has no run %s", history_path(history), which)
+                  : arena_format(&baselines->arena, "of %d run%s %s, none in the history %s passed", count,
+                                 count == 1 ? "" : "s", which, history_path(history));
+    *reason = *reason != NULL ? *reason : no_memory_words;
 }
 
 /* Nights that did not pass stay out until they are mended, or somebody says that they are right; those of another
@@ -94,9 +95,17 @@ static void failed_say(struct gate_baselines *baselines, const struct gate_chain
     } else if (count > 0) {
         baselines->aside = arena_format(
             &baselines->arena,
-            "%d run%s after that of the baseline did not pass, and %s no baseline; if %s right, --since %s begins anew",
+            "%d run%s after that of the baseline did not pass, and %s no baseline; if %s right, `assay gate RECORDS "
+            "--accept` says so, or --since %s begins anew",
             count, count == 1 ? "" : "s", count == 1 ? "is" : "are", count == 1 ? "it is" : "they are",
             chain->failed_since);
+    } else if (chain->better_count > 0) {
+        baselines->aside = arena_format(
+            &baselines->arena,
+            "%d run%s after that of the baseline %s better by more than %s bounds, and %s no baseline until one is "
+            "accepted: `assay gate RECORDS --accept`",
+            chain->better_count, chain->better_count == 1 ? "" : "s", chain->better_count == 1 ? "is" : "are",
+            chain->better_count == 1 ? "its" : "their", chain->better_count == 1 ? "is" : "are");
     } else if (chain->known_count > 0) {
         baselines->aside = arena_format(
             &baselines->arena,
@@ -105,6 +114,28 @@ static void failed_say(struct gate_baselines *baselines, const struct gate_chain
             chain->known_count, chain->known_count == 1 ? "" : "s", chain->known_count == 1 ? "has" : "have",
             chain->known_count == 1 ? "is" : "are");
     }
+}
+
+/* One night through the gate; the first that is kept, or one that was accepted, is the reference. */
+static enum status_code night_take(struct gate_baselines *baselines, const struct history_run *run,
+                                   struct gate_chain *chain, struct run_figures *night, struct status *error)
+{
+    const int kept_count = chain->kept_count;
+    enum status_code code = STATUS_OK;
+    if (run->accepted_by != NULL) {
+        gate_chain_accept(chain, night);
+    } else {
+        code = gate_chain_add(chain, night, error);
+    }
+    if (run->accepted_by != NULL || (kept_count == 0 && chain->kept_count > 0)) {
+        baselines->reference_words =
+            run->accepted_by != NULL
+                ? arena_format(&baselines->arena, "run %.8s of %.10s, accepted by %s%s%s", run->run_id, run->started,
+                               run->accepted_by, run->accepted_why[0] != '\0' ? ": " : "", run->accepted_why)
+                : arena_format(&baselines->arena, "run %.8s of %.10s, the first that passed", run->run_id,
+                               run->started);
+    }
+    return code;
 }
 
 /* The runs of a list, from the oldest to the newest, through the gate. */
@@ -122,9 +153,33 @@ static enum status_code chain_fill(struct gate_baselines *baselines, struct hist
             if (alike_since[0] == '\0' && (gate_refusals_of(&night, baselines->run) & ~limits->allowed) == 0) {
                 snprintf(alike_since, STARTED_BYTES, "%.20s", night.started);
             }
-            code = gate_chain_add(chain, &night, error);
+            code = night_take(baselines, &runs->runs[at], chain, &night, error);
         }
         run_figures_release(&night);
+    }
+    return code;
+}
+
+/* What the chain keeps becomes the baselines, the newest first, as people count nights. */
+static enum status_code kept_move(struct gate_baselines *baselines, const struct history *history,
+                                  struct gate_chain *chain, struct status *error)
+{
+    const struct run_figures *reference = gate_chain_reference(chain);
+    enum status_code code = STATUS_OK;
+    baselines->reference_at = -1;
+    for (int at = chain->kept_count - 1; at >= 0 && code == STATUS_OK; at--) {
+        code = gate_baseline_room(baselines->count, error);
+        if (code == STATUS_OK) {
+            baselines->labels[baselines->count] =
+                run_label(baselines, history, chain->kept[at].run_id, chain->kept[at].started);
+            baselines->reference_at = &chain->kept[at] == reference ? baselines->count : baselines->reference_at;
+            baselines->runs[baselines->count++] = chain->kept[at];
+            chain->kept[at] = (struct run_figures){0};
+        }
+    }
+    if (code == STATUS_OK && baselines->reference_at < 0) {
+        baselines->reference = chain->held;
+        chain->held = (struct run_figures){0};
     }
     return code;
 }
@@ -146,16 +201,7 @@ static enum status_code newest_add(struct gate_baselines *baselines, struct hist
     } else if (code == STATUS_OK) {
         failed_say(baselines, &chain, alike_since);
     }
-    /* the newest first, as people count nights */
-    for (int at = chain.kept_count - 1; at >= 0 && code == STATUS_OK; at--) {
-        code = gate_baseline_room(baselines->count, error);
-        if (code == STATUS_OK) {
-            baselines->labels[baselines->count] =
-                run_label(baselines, history, chain.kept[at].run_id, chain.kept[at].started);
-            baselines->runs[baselines->count++] = chain.kept[at];
-            chain.kept[at] = (struct run_figures){0};
-        }
-    }
+    code = code == STATUS_OK && chain.kept_count > 0 ? kept_move(baselines, history, &chain, error) : code;
     gate_chain_release(&chain);
     return code;
 }
@@ -174,7 +220,7 @@ static enum status_code history_with(const struct arguments *arguments, const ch
     struct history *history = NULL;
     if (access(path, F_OK) != 0 && errno == ENOENT) { /* before the first night */
         const char *words = arena_format(&baselines->arena, "there is no history yet at %s", path);
-        baselines->lacking = words != NULL ? words : no_memory_words;
+        baselines->first = words != NULL ? words : no_memory_words;
         return STATUS_OK;
     }
     enum status_code code = history_open(path, HISTORY_READ, &history, error);

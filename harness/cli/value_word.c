@@ -56,6 +56,7 @@ static const struct value_word words[] = {
     {"SYSTEM", VALUE_CHOICE, "slurm", false},
     {"T", VALUE_TARGET, NULL, false},
     {"TARGET", VALUE_TARGET, NULL, false},
+    {"TEXT", VALUE_FREE, NULL, false},
     {"TIME", VALUE_FREE, NULL, false},
     {"TRACE.json", VALUE_FILE, NULL, false},
     {"WHAT", VALUE_CHOICE, "tensor|module|category|stage|dtype", false},

@@ -64,6 +64,7 @@ static bool cases_join(struct gate *gate)
         struct gate_case *one = &gate->cases[gate->case_count++];
         *one = (struct gate_case){.now = order <= 0 ? now : NULL, .base = order >= 0 ? before : NULL};
         one->id = one->now != NULL ? one->now->id : one->base->id;
+        one->reference = gate->reference != NULL && base != NULL ? run_figures_find(gate->reference, one->id) : NULL;
         at += one->now != NULL ? 1 : 0;
         base_at += one->base != NULL ? 1 : 0;
     }
@@ -111,12 +112,21 @@ static enum gate_outcome outcome_of(const struct gate *gate)
 {
     const struct run_figures *run = gate->run;
     const bool is_cut = !run->ended || run->absent_count > 0 || run->unnamed_absent_count > 0;
-    const bool is_idle = gate->judged_count == 0 || (gate->baseline != NULL && gate->held_count == 0);
+    const bool is_idle =
+        gate->judged_count == 0 || gate->figure_count == 0 || (gate->baseline != NULL && gate->held_count == 0);
     return gate->breach_count > 0 ? GATE_NO_GO
            : is_cut || gate->stranger != NULL || gate->refused != 0 || gate->lacking != NULL ||
                    gate->unknown_count > 0 || is_idle
                ? GATE_INCONCLUSIVE
                : GATE_GO;
+}
+
+/* Whether the run is well in itself, and nobody can say more. */
+static bool is_unjudged(const struct gate *gate)
+{
+    return gate->outcome == GATE_INCONCLUSIVE && gate->baseline == NULL && gate->stranger == NULL &&
+           gate->lacking == NULL && gate->figure_count == 0 && gate->judged_count > 0 && gate->unknown_count == 0 &&
+           gate->run->ended && gate->run->absent_count + gate->run->unnamed_absent_count == 0;
 }
 
 static void knowns_begin(struct gate *gate)
@@ -152,6 +162,9 @@ enum status_code gate_make(const struct run_figures *run, const struct gate_opti
                           .policy = policy,
                           .lacking = options->lacking,
                           .stranger = options->stranger,
+                          .first = options->first,
+                          .reference = options->reference,
+                          .reference_words = options->reference_words,
                           .baseline_note = options->baseline_note};
     if (gate->stranger != NULL) {
         gate->baseline = NULL;
@@ -169,6 +182,7 @@ enum status_code gate_make(const struct run_figures *run, const struct gate_opti
         return no_memory(gate, error);
     }
     gate->outcome = outcome_of(gate);
+    gate->is_unjudged = is_unjudged(gate);
     gate_why_append(&why, gate);
     gate->why = why.failed ? NULL : arena_copy(&gate->arena, text_string(&why));
     text_release(&why);

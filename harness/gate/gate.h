@@ -70,11 +70,15 @@ enum status_code gate_allow_parse(const char *text, unsigned *allowed, struct st
 unsigned gate_refusals_of(const struct run_figures *base, const struct run_figures *now);
 
 struct gate_options {
-    const struct gate_policy *policy;   /* all zero: the built-in one */
-    unsigned allowed;                   /* bit 1 << enum gate_refusal */
-    const struct run_figures *baseline; /* NULL: none; the run is judged by itself */
-    const char *baseline_words;         /* "results/monday", "the median of 3 runs"; NULL: baseline->source */
-    const char *baseline_note;          /* what else is to be told of it; NULL: nothing */
+    const struct gate_policy *policy;    /* all zero: the built-in one */
+    unsigned allowed;                    /* bit 1 << enum gate_refusal */
+    const struct run_figures *baseline;  /* NULL: none; the run is judged by itself */
+    const char *baseline_words;          /* "results/monday", "the median of 3 runs"; NULL: baseline->source */
+    const char *baseline_note;           /* what else is to be told of it; NULL: nothing */
+    const struct run_figures *reference; /* the night that stays where it is while the baseline moves; NULL: none */
+    const char *reference_words;         /* "run 1f2e3d4c of 2026-11-01" */
+    const char *first;    /* why this is the first night, so that the run is held against what replay predicts; NULL: it
+                          is not, or no baseline was asked for, which is the same */
     const char *stranger; /* what the records are of instead of the run that is asked for: nothing of them is judged,
                              which is INCONCLUSIVE; NULL: they are of that run */
     const char
@@ -84,6 +88,8 @@ struct gate_options {
 /* One case of either side. */
 struct gate_case {
     const struct case_figures *base, *now; /* NULL: that side has it not */
+    const struct case_figures *reference;  /* the same of the night that was accepted */
+    unsigned by_prediction, by_reference;  /* bit 1 << level: held against that, and not against base */
     const char *id;
     const char *why;           /* of the case as a whole; "": nothing to say. In the arena of the gate */
     enum gate_verdict verdict; /* the gravest of `whole` and `levels` */
@@ -106,11 +112,15 @@ struct gate_known_count {
     bool is_expired;
 };
 
+/* What a level of a case was held against; FIGURE_BYTES_UNKNOWN: nothing. */
+int64_t gate_base_bytes(const struct gate_case *one, int level);
+
 struct gate {
     struct arena arena;
-    const struct run_figures *run, *baseline;       /* baseline: as given, also if it was refused */
-    const char *baseline_words;                     /* NULL: there is none */
-    const char *baseline_note, *lacking, *stranger; /* as in the options */
+    const struct run_figures *run, *baseline; /* baseline: as given, also if it was refused */
+    const char *baseline_words;               /* NULL: there is none */
+    const char *baseline_note, *lacking, *stranger, *first, *reference_words; /* as in the options */
+    const struct run_figures *reference;                                      /* the same */
     const struct gate_policy *policy;
     bool differs[ENVIRONMENT_COUNT]; /* both sides know it, and say something else */
     unsigned refused;                /* bit 1 << enum gate_refusal; if any, nothing was held against the baseline */
@@ -125,9 +135,11 @@ struct gate {
     int held_count;                  /* cases of which a figure was held against that of the baseline */
     int judged_count;                /* cases that came to PASS, WARN or BREACH, and those KNOWN that were measured */
     struct gate_known_count *knowns; /* [policy->known_count] */
+    int figure_count;                /* that were judged: held against something, or by a verdict of the run */
     int *rule_uses;                  /* [policy->rule_count]: figures that a rule was taken for */
     enum gate_outcome outcome;
-    const char *why; /* one sentence */
+    bool is_unjudged; /* there is no baseline, and nothing else that a figure could be held against */
+    const char *why;  /* one sentence */
 };
 
 /* Judges; run, baseline and policy are borrowed and must outlive *gate, which the caller releases, also after an error.

@@ -63,20 +63,29 @@ static struct json *counts_json(const struct gate *gate)
         made = json_set(counts, gate_verdict_word((enum gate_verdict)verdict), json_integer_new(gate->counts[verdict]));
     }
     made = made && json_set(counts, "better", json_integer_new(gate->better_count)) &&
-           json_set(counts, "held", json_integer_new(gate->held_count));
+           json_set(counts, "held", json_integer_new(gate->held_count)) &&
+           json_set(counts, "figures", json_integer_new(gate->figure_count));
     return json_made(counts, made);
 }
 
 static struct json *level_json(const struct gate_case *one, int level)
 {
-    const int64_t base_bytes = one->base != NULL ? one->base->measured.of[level] : FIGURE_BYTES_UNKNOWN;
+    const int64_t base_bytes = gate_base_bytes(one, level);
+    const bool by_prediction = (one->by_prediction & (1U << level)) != 0;
+    const char *against = by_prediction                              ? "prediction"
+                          : (one->by_reference & (1U << level)) != 0 ? "reference"
+                          : base_bytes != FIGURE_BYTES_UNKNOWN       ? "baseline"
+                                                                     : NULL;
     const int64_t now_bytes = one->now != NULL ? one->now->measured.of[level] : FIGURE_BYTES_UNKNOWN;
     struct json *object = json_object_new();
     bool made =
         json_set(object, "level", json_string_new(level_name((enum level)level))) &&
         json_set(object, "verdict", json_string_new(gate_verdict_word((enum gate_verdict)one->levels[level]))) &&
         json_set(object, "better", json_boolean_new((one->better & (1U << level)) != 0)) &&
-        json_set(object, "baseline_bytes", json_bytes_or_null(base_bytes)) &&
+        json_set(object, "against", filled_or_null(against)) &&
+        json_set(object, "baseline_bytes", json_bytes_or_null(by_prediction ? FIGURE_BYTES_UNKNOWN : base_bytes)) &&
+        json_set(object, "predicted_bytes",
+                 json_bytes_or_null(one->now != NULL ? one->now->predicted.of[level] : FIGURE_BYTES_UNKNOWN)) &&
         json_set(object, "now_bytes", json_bytes_or_null(now_bytes));
     return json_made(object, made);
 }
@@ -133,6 +142,8 @@ enum status_code gate_document_write(const struct gate *gate, struct text *text,
     json_document_member(&document, "run", side_json(gate->run, gate->run->source));
     json_document_member(&document, "baseline",
                          gate->baseline != NULL ? side_json(gate->baseline, gate->baseline_words) : json_null_new());
+    json_document_member(&document, "reference",
+                         gate->reference != NULL ? side_json(gate->reference, gate->reference_words) : json_null_new());
     json_document_member(&document, "policy", filled_or_null(gate->policy->path));
     json_document_member(&document, "environment", environment_json(gate));
     json_document_member(&document, "refused", refusals_json(gate->refused));

@@ -40,17 +40,17 @@ static bool machines_differ(const struct case_figures *a, const struct case_figu
 }
 
 /* Whether readings of the two say nothing about each other. */
-static bool readings_blocked(const struct judging *judging)
+static bool readings_blocked(const struct judging *judging, const struct case_figures *base)
 {
-    const struct case_figures *base = judging->one->base, *now = judging->one->now;
+    const struct case_figures *now = judging->one->now;
     return base->invalid || now->invalid ||
            (machines_differ(base, now) && !is_refusal_allowed(judging->gate, GATE_REFUSAL_DEVICE));
 }
 
 /* What repeated attempts at the baseline differ by is known noise, of readings alone. */
-static int64_t noise_bytes(const struct judging *judging, int level)
+static int64_t noise_bytes(const struct case_figures *base, int level)
 {
-    const int64_t bytes = judging->one->base->spread.of[level];
+    const int64_t bytes = base->spread.of[level];
     return level_is_reading((enum level)level) && bytes > 0 ? bytes : 0;
 }
 
@@ -58,13 +58,13 @@ static enum gate_verdict figure_judge(struct judging *judging, int level, int64_
 {
     const struct gate_rule *rule = &judging->rules.of[level];
     const int64_t change_bytes = now_bytes - base_bytes;
-    const bool is_noise = llabs(change_bytes) <= noise_bytes(judging, level);
+    const bool is_noise = llabs(change_bytes) <= noise_bytes(judging->one->base, level);
     const bool fails = !is_noise && !gate_bound_holds(&rule->fail, change_bytes, base_bytes);
     const bool warns = !is_noise && !gate_bound_holds(&rule->warn, change_bytes, base_bytes);
     if (!fails && !warns) {
         return GATE_PASS;
     }
-    if (level_is_reading((enum level)level) && readings_blocked(judging)) {
+    if (level_is_reading((enum level)level) && readings_blocked(judging, judging->one->base)) {
         return GATE_INSUFFICIENT;
     }
     const bool worse = rule->direction == GATE_DIRECTION_BOTH ||
@@ -73,16 +73,58 @@ static enum gate_verdict figure_judge(struct judging *judging, int level, int64_
     return worse && fails ? GATE_BREACH : GATE_WARN;
 }
 
+/* Held against the night that was accepted: many small steps are one large one. Only what is worse counts, since the
+ * baseline says what is better. */
+static enum gate_verdict reference_judge(struct judging *judging, int level, int64_t now_bytes)
+{
+    struct gate_case *one = judging->one;
+    const struct gate_rule *rule = &judging->rules.of[level];
+    const int64_t base_bytes = is_measured(one->reference) ? one->reference->measured.of[level] : FIGURE_BYTES_UNKNOWN;
+    const int64_t change_bytes = now_bytes - base_bytes;
+    const bool worse = rule->direction == GATE_DIRECTION_LOWER  ? change_bytes < 0
+                       : rule->direction == GATE_DIRECTION_BOTH ? change_bytes != 0
+                                                                : change_bytes > 0;
+    if (base_bytes == FIGURE_BYTES_UNKNOWN || !worse || llabs(change_bytes) <= noise_bytes(one->reference, level) ||
+        gate_bound_holds(&rule->reference, change_bytes, base_bytes)) {
+        return GATE_PASS;
+    }
+    one->by_reference |= 1U << level;
+    return level_is_reading((enum level)level) && readings_blocked(judging, one->reference) ? GATE_INSUFFICIENT
+                                                                                            : GATE_BREACH;
+}
+
+/* Without a baseline: by what replay predicts, unless the suite has a tolerance of its own, by which the run judged. */
+static enum gate_verdict prediction_judge(struct judging *judging, int level, int64_t now_bytes)
+{
+    struct gate_case *one = judging->one;
+    const int64_t predicted_bytes = one->now->predicted.of[level];
+    const struct gate_bound bound = gate_policy_first(judging->gate->policy, level);
+    if ((one->now->judged & (1U << level)) != 0) {
+        return GATE_PASS;
+    }
+    if (level_is_reading((enum level)level) || predicted_bytes == FIGURE_BYTES_UNKNOWN || bound.is_open) {
+        return GATE_NONE;
+    }
+    one->by_prediction |= 1U << level;
+    return gate_bound_holds(&bound, now_bytes - predicted_bytes, predicted_bytes) ? GATE_PASS : GATE_BREACH;
+}
+
 static enum gate_verdict level_judge(struct judging *judging, int level)
 {
     const struct gate_case *one = judging->one;
     const int64_t base_bytes = is_measured(one->base) ? one->base->measured.of[level] : FIGURE_BYTES_UNKNOWN;
     const int64_t now_bytes = is_measured(one->now) ? one->now->measured.of[level] : FIGURE_BYTES_UNKNOWN;
     if (base_bytes != FIGURE_BYTES_UNKNOWN && now_bytes != FIGURE_BYTES_UNKNOWN) {
-        return figure_judge(judging, level, base_bytes, now_bytes);
+        const enum gate_verdict moving = figure_judge(judging, level, base_bytes, now_bytes);
+        const bool is_worst = moving == GATE_BREACH || moving == GATE_INSUFFICIENT;
+        const enum gate_verdict fixed = is_worst ? GATE_PASS : reference_judge(judging, level, now_bytes);
+        return fixed != GATE_PASS ? fixed : moving;
+    }
+    if (now_bytes != FIGURE_BYTES_UNKNOWN && judging->gate->baseline_words == NULL) {
+        return prediction_judge(judging, level, now_bytes);
     }
     if (now_bytes != FIGURE_BYTES_UNKNOWN) {
-        return judging->gate->baseline_words != NULL && judging->gate->refused == 0 ? GATE_NEW : GATE_NONE;
+        return judging->gate->refused == 0 ? GATE_NEW : GATE_NONE;
     }
     /* Of a case that was not measured the case as a whole says so. */
     return base_bytes != FIGURE_BYTES_UNKNOWN && is_measured(one->now) ? GATE_INSUFFICIENT : GATE_NONE;
@@ -263,12 +305,12 @@ static int gravity_of(enum gate_verdict verdict, bool decides)
 
 static double change_of(const struct gate_case *one, int level, int64_t *change_bytes)
 {
-    if (level == LEVEL_COUNT || one->base == NULL || one->now == NULL ||
-        one->base->measured.of[level] == FIGURE_BYTES_UNKNOWN || one->now->measured.of[level] == FIGURE_BYTES_UNKNOWN) {
+    const int64_t base_bytes = level < LEVEL_COUNT ? gate_base_bytes(one, level) : FIGURE_BYTES_UNKNOWN;
+    if (one->now == NULL || base_bytes == FIGURE_BYTES_UNKNOWN ||
+        one->now->measured.of[level] == FIGURE_BYTES_UNKNOWN) {
         *change_bytes = INT64_MAX;
         return INFINITY;
     }
-    const int64_t base_bytes = one->base->measured.of[level];
     *change_bytes = llabs(one->now->measured.of[level] - base_bytes);
     return *change_bytes == 0 ? 0.0 : base_bytes == 0 ? INFINITY : (double)*change_bytes / (double)base_bytes;
 }
@@ -309,7 +351,9 @@ bool gate_case_judge(struct gate *gate, struct gate_case *one)
     for (int level = 0; level < LEVEL_COUNT; level++) {
         before[level] = level_judge(&judging, level);
         one->levels[level] = (signed char)known_apply(&judging, before[level], level);
-        held = held || before[level] == GATE_PASS || before[level] == GATE_WARN || before[level] == GATE_BREACH;
+        const bool is_held = before[level] == GATE_PASS || before[level] == GATE_WARN || before[level] == GATE_BREACH;
+        held = held || is_held;
+        gate->figure_count += is_held ? 1 : 0;
         if (before[level] != GATE_NONE && judging.rules.numbers[level] >= 0) {
             gate->rule_uses[judging.rules.numbers[level]]++;
         }
@@ -323,6 +367,7 @@ bool gate_case_judge(struct gate *gate, struct gate_case *one)
     knowns_count(&judging, before);
     gravest_choose(&judging);
     gate->held_count += held ? 1 : 0;
+    gate->figure_count += one->now != NULL && (one->now->judged & (1U << LEVEL_COUNT)) != 0 ? 1 : 0;
     one->why = judging.why.length > 0 ? arena_copy(&gate->arena, text_string(&judging.why)) : "";
     const bool made = !judging.why.failed && one->why != NULL;
     text_release(&judging.why);

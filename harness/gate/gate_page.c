@@ -25,7 +25,8 @@ struct telling {
 static bool is_change(const struct gate_case *one)
 {
     const bool is_loud = one->verdict == GATE_BREACH || one->verdict == GATE_WARN || one->verdict == GATE_KNOWN;
-    return is_loud && one->worst_level < LEVEL_COUNT && one->base != NULL && one->now != NULL;
+    return is_loud && one->worst_level < LEVEL_COUNT && one->now != NULL &&
+           (one->base != NULL || (one->by_prediction & (1U << one->worst_level)) != 0);
 }
 
 static bool is_trouble(const struct gate_case *one)
@@ -64,22 +65,28 @@ static void side_row_add(const struct telling *telling, struct page_table *table
 
 static void sides_describe(const struct telling *telling)
 {
-    static const struct page_column columns[] = {{.title = "", .kind = CELL_WORD, .width = LABEL_COLUMNS},
-                                                 {.title = "", .kind = CELL_WORD, .width = WIDTH_REST}};
     const struct gate *gate = telling->gate;
+    const struct page_column columns[] = {
+        {.title = "", .kind = CELL_WORD, .width = LABEL_COLUMNS + (gate->reference != NULL ? 1 : 0)},
+        {.title = "", .kind = CELL_WORD, .width = WIDTH_REST}};
     struct page_table *table = page_table_add(telling->page, MEDIUM_TERMINAL, columns, 2);
-    struct text run = {0}, baseline = {0}, policy = {0};
+    struct text run = {0}, baseline = {0}, policy = {0}, reference = {0};
     table->has_no_heading = true;
     side_append(&run, gate->run->source, gate->run);
     if (gate->baseline != NULL) {
         side_append(&baseline, gate->baseline_words, gate->baseline);
     } else {
-        text_format(&baseline, "none%s%s: the run is judged by its own verdicts", gate->lacking != NULL ? ", " : "",
-                    gate->lacking != NULL ? gate->lacking : "");
+        const char *reason = gate->lacking != NULL ? gate->lacking : gate->first;
+        text_format(&baseline, "none%s%s: the run is judged by its own verdicts and what replay predicts",
+                    reason != NULL ? ", " : "", reason != NULL ? reason : "");
     }
-    text_append(&policy, gate->policy->path != NULL ? gate->policy->path : "built in");
     side_row_add(telling, table, "run:", &run);
     side_row_add(telling, table, "baseline:", &baseline);
+    if (gate->reference != NULL) {
+        side_append(&reference, gate->reference_words, gate->reference);
+        side_row_add(telling, table, "reference:", &reference);
+    }
+    text_append(&policy, gate->policy->path != NULL ? gate->policy->path : "built in");
     side_row_add(telling, table, "policy:", &policy);
 }
 
@@ -159,7 +166,7 @@ static void left_out_describe(const struct telling *telling, const int left[GATE
 static void change_row_add(const struct telling *telling, struct page_table *table, const struct gate_case *one)
 {
     const int level = one->worst_level;
-    const int64_t base_bytes = one->base->measured.of[level], now_bytes = one->now->measured.of[level];
+    const int64_t base_bytes = gate_base_bytes(one, level), now_bytes = one->now->measured.of[level];
     const bool known = base_bytes > 0 && now_bytes != FIGURE_BYTES_UNKNOWN;
     struct text why = {0};
     gate_case_append(&why, telling->gate, one);

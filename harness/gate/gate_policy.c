@@ -64,12 +64,23 @@ static struct gate_bound built_in_bound(int level)
     return (struct gate_bound){.bytes = level_is_reading((enum level)level) ? DIFFERENCE_READING_BYTES : 0};
 }
 
+struct gate_bound gate_policy_first(const struct gate_policy *policy, int level)
+{
+    static const struct gate_bound built_in[LEVEL_COUNT] = {
+        [LEVEL_REQUESTED] = {.bytes = INT64_C(1) << 20, .fraction = 0.05},
+        [LEVEL_ALLOCATED] = {.bytes = INT64_C(32) << 20, .fraction = 0.10},
+        [LEVEL_RESERVED] = {.bytes = INT64_C(64) << 20, .fraction = 0.15},
+    };
+    return (policy->first_levels & (1U << level)) != 0 ? policy->first[level] : built_in[level];
+}
+
 static struct gate_rule rule_complete(const struct gate_rule *rule, int level)
 {
     struct gate_rule whole = *rule;
     if (!rule->has_bounds) {
         whole.fail = whole.warn = built_in_bound(level);
     }
+    whole.reference = rule->has_reference ? rule->reference : whole.fail;
     return whole;
 }
 

@@ -71,9 +71,10 @@ struct gate_rule {
     unsigned levels;            /* bit 1 << level */
     enum gate_tier tier;
     enum gate_direction direction;
-    bool has_bounds; /* else those of the built-in rule of the level */
-    struct gate_bound fail, warn;
-    int line; /* in the policy; 0: built in */
+    bool has_bounds;                         /* else those of the built-in rule of the level */
+    bool has_reference;                      /* else `reference` is `fail` */
+    struct gate_bound fail, warn, reference; /* reference: against the night that was accepted */
+    int line;                                /* in the policy; 0: built in */
 };
 
 struct gate_known {
@@ -94,7 +95,13 @@ struct gate_policy {
     int rule_count;
     struct gate_known *knowns;
     int known_count;
+    unsigned first_levels;                /* bit 1 << level: first[level] is the policy's */
+    struct gate_bound first[LEVEL_COUNT]; /* how far a first night may be from what replay predicts, either way */
 };
+
+/* How far a figure of a first night may be from its prediction: as the policy says, else requested 1 MiB or 5 %,
+ * allocated 32 MiB or 10 %, reserved 64 MiB or 15 %. Readings have no prediction of their own. */
+struct gate_bound gate_policy_first(const struct gate_policy *policy, int level);
 
 /* Reads a policy. STATUS_INVALID with "FILE:LINE:COLUMN: what is wrong; what would be right", also for a rule that can
  * never hold, because one before it matches all that it matches. *policy is released by the caller, also after an

@@ -68,6 +68,15 @@ enum status_code gate_allow_parse(const char *text, unsigned *allowed, struct st
 
 /* ---- a case ---- */
 
+int64_t gate_base_bytes(const struct gate_case *one, int level)
+{
+    const unsigned bit = 1U << level;
+    return (one->by_prediction & bit) != 0  ? one->now->predicted.of[level]
+           : (one->by_reference & bit) != 0 ? one->reference->measured.of[level]
+           : one->base != NULL              ? one->base->measured.of[level]
+                                            : FIGURE_BYTES_UNKNOWN;
+}
+
 /* "at most 8.00 MiB more", "the same": what the rule of a level allows into the direction in which it was left. */
 static void bound_words(struct text *text, const struct gate_rule *rule, bool fails)
 {
@@ -90,7 +99,7 @@ static void bound_words(struct text *text, const struct gate_rule *rule, bool fa
 static void excess_words(struct text *text, const struct gate_rule *rule, const struct gate_case *one, int level)
 {
     const struct gate_bound *bound = one->levels[level] != GATE_WARN ? &rule->fail : &rule->warn;
-    const int64_t change_bytes = llabs(one->now->measured.of[level] - one->base->measured.of[level]);
+    const int64_t change_bytes = llabs(one->now->measured.of[level] - gate_base_bytes(one, level));
     char change[SIZE_TEXT_BYTES], allowed[SIZE_TEXT_BYTES];
     if (!bound->is_open && bound->bytes > 0 && change_bytes > bound->bytes &&
         strcmp(size_format(change_bytes, change), size_format(bound->bytes, allowed)) == 0) {
@@ -102,11 +111,22 @@ static void rule_words(struct text *text, const struct gate *gate, const struct 
 {
     struct gate_rules rules;
     gate_policy_settle(gate->policy, one->now != NULL ? one->now : one->base, &rules);
-    const struct gate_rule *rule = &rules.of[level];
-    text_append(text, ", ");
-    if ((one->better & (1U << level)) != 0) {
-        text_append(text, "better: a newer baseline would hold it");
-    } else {
+    struct gate_rule *rule = &rules.of[level];
+    if ((one->by_prediction & (1U << level)) != 0) {
+        const struct gate_bound bound = gate_policy_first(gate->policy, level);
+        text_append(text, ", without a baseline allowed are ");
+        gate_bound_append(text, &bound);
+        text_append(text, " of what replay predicts");
+    } else if ((one->by_reference & (1U << level)) != 0) {
+        text_format(text, " since the reference, %s", gate->reference_words != NULL ? gate->reference_words : "?");
+        rule->fail = rule->reference;
+    }
+    if ((one->by_prediction & (1U << level)) == 0) {
+        text_append(text, ", ");
+    }
+    if ((one->better & (1U << level)) != 0 && (one->by_reference & (1U << level)) == 0) {
+        text_append(text, "better: it is no baseline until somebody accepts it");
+    } else if ((one->by_prediction & (1U << level)) == 0) {
         bound_words(text, rule, one->levels[level] != GATE_WARN);
         excess_words(text, rule, one, level);
     }
@@ -123,7 +143,7 @@ static void rule_words(struct text *text, const struct gate *gate, const struct 
 
 static void level_words(struct text *text, const struct gate *gate, const struct gate_case *one, int level)
 {
-    const int64_t base_bytes = one->base != NULL ? one->base->measured.of[level] : FIGURE_BYTES_UNKNOWN;
+    const int64_t base_bytes = gate_base_bytes(one, level);
     const int64_t now_bytes = one->now != NULL ? one->now->measured.of[level] : FIGURE_BYTES_UNKNOWN;
     char before[SIZE_TEXT_BYTES], now[SIZE_TEXT_BYTES], change[SIZE_TEXT_BYTES];
     text_append(text, level_peak_name((enum level)level));
@@ -132,16 +152,18 @@ static void level_words(struct text *text, const struct gate *gate, const struct
         return;
     }
     const int64_t change_bytes = now_bytes - base_bytes;
-    text_format(text, " %s -> %s (%s%s", size_format(base_bytes, before), size_format(now_bytes, now),
-                change_bytes > 0 ? "+" : "", size_format(change_bytes, change));
+    text_format(text, "%s %s -> %s (%s%s", (one->by_prediction & (1U << level)) != 0 ? " predicted" : "",
+                size_format(base_bytes, before), size_format(now_bytes, now), change_bytes > 0 ? "+" : "",
+                size_format(change_bytes, change));
     if (base_bytes > 0) {
         text_format(text, ", %s", percentage_format((double)change_bytes / (double)base_bytes, before));
     }
     text_append(text, ")");
     if (one->levels[level] == GATE_INSUFFICIENT) {
-        const struct case_figures *odd = one->now->invalid ? one->now : one->base;
+        const struct case_figures *base = (one->by_reference & (1U << level)) != 0 ? one->reference : one->base;
+        const struct case_figures *odd = one->now->invalid ? one->now : base;
         text_format(text, ", but %s", odd->invalid ? odd->disturbance : "the devices differ");
-        text_append(text, odd->invalid && odd == one->base ? " (in the baseline)" : "");
+        text_append(text, odd->invalid && odd == base ? " (in the baseline)" : "");
         return;
     }
     rule_words(text, gate, one, level);
@@ -279,7 +301,10 @@ static void unknown_append(struct text *text, const struct gate *gate, const cha
             first_append(text, gate);
         }
     }
-    if ((*separator)[0] == '\0') {
+    if ((*separator)[0] == '\0' && gate->is_unjudged) {
+        text_format(text, "0 figures judged: %s, and no figure has a tolerance or a prediction",
+                    gate->first != NULL ? gate->first : "there is no baseline");
+    } else if ((*separator)[0] == '\0') {
         text_append(text, gate->judged_count == 0 && gate->counts[GATE_NEW] == 0
                               ? "no case was measured"
                               : "no figure could be held against the baseline");
@@ -297,6 +322,10 @@ static void go_append(struct text *text, const struct gate *gate)
                     advised == 1 ? "its" : "their");
     } else {
         text_append(text, gate->baseline != NULL ? "none beyond its bounds" : "none failed");
+    }
+    if (gate->baseline == NULL) {
+        text_format(text, "; %s%d figure%s judged by tolerances of the suite and by what replay predicts",
+                    gate->first != NULL ? "first night: " : "", gate->figure_count, gate->figure_count == 1 ? "" : "s");
     }
     if (gate->counts[GATE_WARN] > 0) {
         text_format(text, "; %d with a warning", gate->counts[GATE_WARN]);

@@ -164,15 +164,19 @@ static enum status_code bounds_read(const struct reading_policy *reading, const 
                                     struct gate_rule *rule, struct status *error)
 {
     const struct node *fail = map_find(map, "fail", NULL), *warn = map_find(map, "warn", NULL);
-    if (fail == NULL && warn == NULL) {
-        return STATUS_OK;
+    const struct node *reference = map_find(map, "reference", NULL);
+    rule->has_reference = reference != NULL;
+    enum status_code code =
+        reference != NULL ? bound_read(reading, reference, "reference", &rule->reference, error) : STATUS_OK;
+    if (code != STATUS_OK || (fail == NULL && warn == NULL)) {
+        return code;
     }
     if (fail == NULL) {
         return node_fail(&reading->tree, warn, error,
                          "'warn' stands without 'fail'; write both, with fail: none if nothing is to fail");
     }
     rule->has_bounds = true;
-    enum status_code code = bound_read(reading, fail, "fail", &rule->fail, error);
+    code = bound_read(reading, fail, "fail", &rule->fail, error);
     rule->warn = rule->fail;
     if (code == STATUS_OK && warn != NULL) {
         code = bound_read(reading, warn, "warn", &rule->warn, error);
@@ -223,7 +227,7 @@ static enum status_code rule_reach_check(const struct reading_policy *reading, c
 static enum status_code rule_read(struct reading_policy *reading, const struct node *node, struct gate_rule *rule,
                                   struct status *error)
 {
-    static const char *const names[] = {"cases", "levels", "tier", "direction", "fail", "warn", NULL};
+    static const char *const names[] = {"cases", "levels", "tier", "direction", "fail", "warn", "reference", NULL};
 #define TIER_WORD(name, word) word,
     static const char *const tiers[] = {GATE_TIER_TABLE(TIER_WORD) NULL};
     static const char *const directions[] = {GATE_DIRECTION_TABLE(TIER_WORD) NULL};
@@ -353,12 +357,31 @@ static enum status_code knowns_read(struct reading_policy *reading, const struct
     return code;
 }
 
+/* "first_night: {allocated: 10%}": of the counted levels, which alone are predicted. */
+static enum status_code first_read(struct reading_policy *reading, const struct node *map, struct status *error)
+{
+    static const char *names[LEVEL_COUNTED_COUNT + 1];
+    for (int level = 0; level < LEVEL_COUNTED_COUNT; level++) {
+        names[level] = level_name((enum level)level);
+    }
+    enum status_code code = map_check(&reading->tree, map, "first_night", names, error);
+    for (int level = 0; level < LEVEL_COUNTED_COUNT && code == STATUS_OK; level++) {
+        const struct node *value = map_find(map, names[level], NULL);
+        if (value != NULL) {
+            code = bound_read(reading, value, names[level], &reading->policy->first[level], error);
+            reading->policy->first_levels |= 1U << level;
+        }
+    }
+    return code;
+}
+
 static enum status_code root_read(struct reading_policy *reading, struct status *error)
 {
-    static const char *const names[] = {"version", "description", "rules", "known_failures", NULL};
+    static const char *const names[] = {"version", "description", "rules", "known_failures", "first_night", NULL};
     const struct node *root = reading->tree.root;
     const struct node *rules = map_find(root->kind == NODE_MAP ? root : NULL, "rules", NULL);
     const struct node *knowns = map_find(root->kind == NODE_MAP ? root : NULL, "known_failures", NULL);
+    const struct node *first = map_find(root->kind == NODE_MAP ? root : NULL, "first_night", NULL);
     enum status_code code = map_check(&reading->tree, root, "a policy", names, error);
     if (code != STATUS_OK) {
         return code;
@@ -371,11 +394,13 @@ static enum status_code root_read(struct reading_policy *reading, struct status 
     if (code == STATUS_OK && words != NULL) {
         code = node_words(&reading->tree, words, "description", &reading->policy->arena, &description, error);
     }
-    if (code == STATUS_OK && rules == NULL && knowns == NULL) {
-        code = node_fail(&reading->tree, root, error,
-                         "the policy has neither 'rules' nor 'known_failures'; without a policy every counted level "
-                         "is held exactly");
+    if (code == STATUS_OK && rules == NULL && knowns == NULL && first == NULL) {
+        code = node_fail(
+            &reading->tree, root, error,
+            "the policy has no 'rules', 'known_failures' or 'first_night'; without a policy every counted level "
+            "is held exactly");
     }
+    code = code == STATUS_OK && first != NULL ? first_read(reading, first, error) : code;
     code = code == STATUS_OK && rules != NULL ? rules_read(reading, rules, error) : code;
     return code == STATUS_OK && knowns != NULL ? knowns_read(reading, knowns, error) : code;
 }

@@ -19,7 +19,7 @@
 #include "harness/base/status.h"
 #include "harness/report/run_figures.h"
 
-enum { HISTORY_VERSION = 2 };
+enum { HISTORY_VERSION = 3 };
 
 /* How long a writer waits for another one, and a reader for a writer. */
 enum { HISTORY_WAIT_SECONDS = 60 };
@@ -82,6 +82,8 @@ struct history_run {
     int ok_count, fail_count, skip_count, other_count; /* by status; other: error, oom, timeout */
     int open_count;                                    /* that are ok, and have a figure that could not be judged */
     bool ended;
+    const char *accepted_by; /* who took it for what is right; NULL: nobody did */
+    const char *accepted_why;
 };
 
 struct history_runs {
@@ -102,6 +104,12 @@ enum status_code history_run_find(struct history *history, const char *beginning
  * overwritten, and released by the caller also after an error. STATUS_INVALID: the file is damaged. */
 enum status_code history_figures(struct history *history, const struct history_run *run, struct run_figures *figures,
                                  struct status *error);
+
+/* Notes that somebody takes a run of the history for what is right (harness/gate/gate_chain.h begins anew there).
+ * moment: "2026-11-20T09:00:00Z". It stays when the records of the run are renewed, and goes with the file: it is in no
+ * record. STATUS_INVALID: no such run is there. */
+enum status_code history_accept(struct history *history, const char *run_id, const char *moment, const char *name,
+                                const char *reason, struct status *error);
 
 /* Removes the runs of a list, all or none of them, and gives their room back to the disk. */
 enum status_code history_remove(struct history *history, const struct history_runs *runs, struct status *error);

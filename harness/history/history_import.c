@@ -102,6 +102,7 @@ static void figure_write(struct importer *importer, int64_t run, const struct ca
             query_bind_bytes(query, 4 + part * LEVEL_COUNT + level, parts[part]->of[level]);
         }
     }
+    query_bind_integer(query, 4 + LEVELS_OF_FIGURE * LEVEL_COUNT, one->judged);
     query_row(query);
     query_again(query);
 }
@@ -193,7 +194,7 @@ static void importer_open(struct importer *importer, struct history *history)
         query_make(history, "INSERT INTO circumstance (status, standing, invalid, made, wanted, reason, disturbance) "
                             "VALUES (?, ?, ?, ?, ?, ?, ?)");
     importer->figure_add =
-        query_make(history, "INSERT INTO figure VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+        query_make(history, "INSERT INTO figure VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
 }
 
 /* The first failure counts; code is that of what came before. */
@@ -294,6 +295,34 @@ enum status_code history_import(struct history *history, const struct run_figure
     return code == STATUS_OK ? history_transact(history, import_work, &work, error) : code;
 }
 
+/* ---- what somebody accepted ---- */
+
+struct accept_work {
+    const char *run_id, *moment, *name, *reason;
+};
+
+static enum status_code accept_work(struct history *history, void *context, struct status *error)
+{
+    const struct accept_work *work = context;
+    struct query query = query_make(history, "INSERT OR REPLACE INTO acceptance SELECT run_id, ?2, ?3, ?4 FROM run "
+                                             "WHERE run_id = ?1");
+    query_bind_text(&query, 1, work->run_id);
+    query_bind_text(&query, 2, work->moment);
+    query_bind_text(&query, 3, work->name);
+    query_bind_text(&query, 4, work->reason);
+    query_row(&query);
+    enum status_code code = query_finish(&query, error);
+    return code == STATUS_OK && sqlite3_changes(history->database) == 0
+               ? status_set(error, STATUS_INVALID, "%s: has no run %.40s; import it first", history->path, work->run_id)
+               : code;
+}
+
+enum status_code history_accept(struct history *history, const char *run_id, const char *moment, const char *name,
+                                const char *reason, struct status *error)
+{
+    return history_transact(history, accept_work, &(struct accept_work){run_id, moment, name, reason}, error);
+}
+
 /* ---- removing ---- */
 
 /* Words and rows that no run needs any more. */
@@ -305,7 +334,8 @@ static const char orphans_remove[] =
     "UNION SELECT reason FROM circumstance UNION SELECT disturbance FROM circumstance "
     "UNION SELECT property FROM property UNION SELECT value FROM property UNION SELECT id FROM absent "
     "UNION SELECT suite_path FROM run UNION SELECT notes FROM run "
-    "UNION SELECT absent_cause FROM run WHERE absent_cause IS NOT NULL);";
+    "UNION SELECT absent_cause FROM run WHERE absent_cause IS NOT NULL);"
+    "DELETE FROM acceptance WHERE run_id NOT IN (SELECT run_id FROM run);";
 
 static enum status_code remove_work(struct history *history, void *context, struct status *error)
 {

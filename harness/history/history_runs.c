@@ -100,6 +100,12 @@ static bool run_read(struct query *query, struct arena *arena, struct history_ru
                                 .started = arena_copy(arena, query_text(query, 2)),
                                 .source = arena_copy(arena, query_text(query, 3)),
                                 .ended = query_integer(query, 4, 0, 1) == 1};
+    if (!query_is_null(query, 5)) {
+        run->accepted_by = arena_copy(arena, query_text(query, 5));
+        run->accepted_why = arena_copy(arena, query_text(query, 6));
+        return run->run_id != NULL && run->started != NULL && run->source != NULL && run->accepted_by != NULL &&
+               run->accepted_why != NULL;
+    }
     return run->run_id != NULL && run->started != NULL && run->source != NULL;
 }
 
@@ -128,7 +134,8 @@ static enum status_code rows_take(struct query *query, const struct history_filt
 enum status_code history_runs_list(struct history *history, const struct history_filter *filter, struct arena *arena,
                                    struct history_runs *runs, struct status *error)
 {
-    struct query query = query_make(history, "SELECT number, run_id, started, source, ended FROM run "
+    struct query query = query_make(history, "SELECT number, run_id, started, source, ended, a.name, a.reason FROM run "
+                                             "LEFT JOIN acceptance a USING (run_id) "
                                              "WHERE (?1 IS NULL OR started < ?1) AND (?2 IS NULL OR started >= ?2) "
                                              "AND (?3 IS NULL OR started <= ?3) "
                                              "ORDER BY started DESC, run_id DESC");
@@ -164,7 +171,8 @@ enum status_code history_run_find(struct history *history, const char *beginning
                           "'%s' is too short for a run; write at least %d characters of its run_id", beginning,
                           BEGINNING_LEAST);
     }
-    struct query query = query_make(history, "SELECT number, run_id, started, source, ended FROM run "
+    struct query query = query_make(history, "SELECT number, run_id, started, source, ended, a.name, a.reason FROM run "
+                                             "LEFT JOIN acceptance a USING (run_id) "
                                              "WHERE substr(run_id, 1, length(?1)) = ?1 ORDER BY started DESC, run_id");
     query_bind_text(&query, 1, beginning);
     enum status_code code = rows_take(&query, &all, arena, &found, error);
@@ -231,6 +239,7 @@ static struct case_figures case_read(struct figures_reader *reader)
         .measured = levels_read(query, 11),
         .predicted = levels_read(query, 11 + LEVEL_COUNT),
         .spread = levels_read(query, 11 + 2 * LEVEL_COUNT),
+        .judged = (unsigned)query_integer(query, 11 + 3 * LEVEL_COUNT, 0, (2 << LEVEL_COUNT) - 1),
     };
     query->is_damaged = query->is_damaged || !standing_from_word(query_text(query, 5), &one.standing);
     return one;
@@ -252,7 +261,7 @@ static enum status_code cases_read(struct history *history, int64_t number, stru
         "SELECT i.word, l.word, t.word, m.word, s.word, c.standing, c.invalid, c.made, c.wanted, r.word, d.word, "
         "measured_requested, measured_allocated, measured_reserved, measured_device, measured_process, "
         "predicted_requested, predicted_allocated, predicted_reserved, predicted_device, predicted_process, "
-        "spread_requested, spread_allocated, spread_reserved, spread_device, spread_process FROM figure "
+        "spread_requested, spread_allocated, spread_reserved, spread_device, spread_process, judged FROM figure "
         "JOIN subject u ON u.number = subject JOIN circumstance c ON c.number = circumstance "
         "JOIN word i ON i.number = u.id JOIN word l ON l.number = u.label JOIN word t ON t.number = u.tags "
         "JOIN word m ON m.number = u.machine JOIN word s ON s.number = c.status JOIN word r ON r.number = c.reason "

@@ -47,7 +47,13 @@ static const char version_2[] =
     "WITHOUT ROWID;"
     "CREATE INDEX part_run_id ON part (run_id);";
 
-const struct history_step history_steps[HISTORY_VERSION] = {{1, version_1}, {2, version_2}};
+/* Which levels of a case the run itself judged, and which runs somebody took for what is right. */
+static const char version_3[] =
+    "ALTER TABLE figure ADD COLUMN judged INTEGER NOT NULL DEFAULT 0;"
+    "CREATE TABLE acceptance (run_id TEXT PRIMARY KEY, accepted TEXT NOT NULL, name TEXT NOT NULL, "
+    "reason TEXT NOT NULL) STRICT, WITHOUT ROWID;";
+
+const struct history_step history_steps[HISTORY_VERSION] = {{1, version_1}, {2, version_2}, {3, version_3}};
 
 static enum status_code number_read(struct history *history, const char *sql, int64_t *number, struct status *error)
 {

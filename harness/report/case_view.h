@@ -137,6 +137,8 @@ struct case_view {
     int comparison_count;
     const struct estimator_total *totals;
     int total_count;
+    unsigned
+        judged; /* bit 1 << level: a verdict of the record passes or fails it; 1 << LEVEL_COUNT: of anything else */
     const char *declined; /* "MATMUL 48 times (cuBLAS: CUBLAS_STATUS_NOT_SUPPORTED), ...": products that a library would
                              not compute; "": none, or not known */
     const char *sequence; /* sequence_hash; NULL: not recorded */
@@ -230,6 +232,9 @@ void report_estimators_order(struct report *report);
 /* Fills view->comparisons from the verdicts of its line and from the view, estimator by estimator. False if memory ran
  * out. */
 bool case_view_compare(struct report *report, const struct json *line, struct case_view *view);
+
+/* Fills view->judged from the verdicts of its line. */
+void case_view_judged(const struct json *line, struct case_view *view);
 
 /* Brings them into the order that the report's estimators have by now. */
 void case_view_order(const struct report *report, struct case_view *view);

@@ -211,6 +211,18 @@ bool case_view_compare(struct report *report, const struct json *line, struct ca
     return kept != NULL;
 }
 
+void case_view_judged(const struct json *line, struct case_view *view)
+{
+    const struct json *verdicts = json_get(line, "verdicts");
+    const size_t count = json_kind(verdicts) == JSON_KIND_ARRAY ? json_count(verdicts) : 0;
+    for (size_t at = 0; at < count; at++) {
+        const struct json *verdict = json_at(verdicts, at);
+        if (json_kind(json_get(verdict, "pass")) == JSON_KIND_BOOLEAN) {
+            view->judged |= 1U << level_of(json_string_or(json_get(verdict, "quantity"), ""));
+        }
+    }
+}
+
 static int estimator_rank(const struct report *report, const struct comparison *row)
 {
     int rank = 0;

@@ -95,6 +95,7 @@ static bool attempt_add(struct reading *reading, const struct record_line *line)
         view.earlier = kept->earlier;
         made = made && earlier_add(reading, one, kept, &view);
     }
+    case_view_judged(line->value, &view);
     made = made && (report->is_side || case_view_compare(report, line->value, &view));
     *kept = view;
     report->case_count += is_new ? 1 : 0;

@@ -81,6 +81,7 @@ static void case_take(struct boiling *boiling, const struct case_view *view)
         .measured = level_bytes_make(view->measured.peak_bytes),
         .predicted = level_bytes_make(view->predicted.peak_bytes),
         .spread = spread_bytes_make(&view->spread),
+        .judged = view->judged,
     };
 }
 

@@ -44,6 +44,8 @@ struct case_figures {
     struct level_bytes measured, predicted;
     /* The widest that its attempts of this run differ by in any stage; unknown: fewer than two were measured. */
     struct level_bytes spread;
+    /* Bit 1 << level: a verdict of the record passes or fails this level; 1 << LEVEL_COUNT: another quantity. */
+    unsigned judged;
 };
 
 /* A case that the run selected and did not come to. */

@@ -160,21 +160,23 @@ static void a_history_knows_earlier_nights(void **state)
 {
     (void)state;
     nights_import();
-    gate_check("n19 --baseline latest --history nights.db", 0, "baseline: nights.db: run 1118", "");
-    gate_check("n22 --baseline latest --history nights.db", 0, "baseline: nights.db: run 1121", "");
-    gate_check("n21 --baseline latest --history nights.db", 0, "baseline: nights.db: run 1119", ""); /* 20: killed */
+    gate_check("n19 --baseline latest --history nights.db", 0, "nights.db: run 1118", "");
+    gate_check("n22 --baseline latest --history nights.db", 0, "nights.db: run 1121", "");
+    gate_check("n21 --baseline latest --history nights.db", 0, "nights.db: run 1119", ""); /* 20: killed */
     gate_check("n21 --baseline latest --history nights.db", 0,
-               "note: 1 run after that of the baseline did not pass, and is no baseline; if it is right, --since", "");
+               "note: 1 run after that of the baseline did not pass, and is no baseline; if it is right, `assay ", "");
     gate_check("n22 --baseline median:2 --history nights.db --json", 0, " of 2026-11-21, nights.db: run 1119", "");
     gate_check("n22 --baseline latest --history nights.db", 0, " of 2026-11-21: 1 case\n", "");
     gate_check("n22 --baseline median:2 --history nights.db", 0, "the median of 2 runs (nights.db: run 1121", "");
     gate_check("n22 --baseline median:7 --history nights.db", 0, "the median of 3 runs (", "");
     gate_check("n22 --baseline latest --baseline n18 --history nights.db", 0, "the median of 2 runs (nights.db: ", "");
     gate_check("n22 --baseline run:1118 --history nights.db", 0, "GO: 1 case held against the baseline", "");
-    gate_check("n18 --baseline latest --history nights.db", 3, "baseline: none, the history nights.db has no run of",
-               "INCONCLUSIVE: the history nights.db has no run of suite night on meta (no memory) before this");
-    gate_check("n22 --baseline latest --history absent.db", 3, "baseline: none, there is no history yet at absent.db",
-               "INCONCLUSIVE: there is no history yet at absent.db");
+    gate_check("n18 --baseline latest --history nights.db", 0, "baseline: none, the history nights.db has no run of",
+               "");
+    gate_check("n22 --baseline latest --history absent.db", 0, "baseline: none, there is no history yet at absent.db",
+               "");
+    gate_check("n22 --baseline latest --history absent.db", 0,
+               "GO: 1 case measured, none failed; first night: 3 figures judged", "");
     gate_check("n22 --baseline run:9999 --history nights.db", 2, "", "has no run whose run_id begins with '9999'");
     gate_check("n22 --baseline median:0 --history nights.db", 2, "", "gate: --baseline median: 0 is out of range");
     gate_check("n22 --baseline ancestor --history nights.db", 3, "baseline: none, ", "INCONCLUSIVE: ");
@@ -201,23 +203,80 @@ static void a_regression_stays_red_until_somebody_says_that_it_is_right(void **s
 {
     (void)state;
     regression_import();
-    gate_check("r3 --baseline latest --history red.db", 1, "baseline: red.db: run 3332", "NO-GO");
-    gate_check("r4 --baseline latest --history red.db", 1, "baseline: red.db: run 3332", "NO-GO");
+    gate_check("r3 --baseline latest --history red.db", 1, " red.db: run 3332", "NO-GO");
+    gate_check("r4 --baseline latest --history red.db", 1, " red.db: run 3332", "NO-GO");
     gate_check("r4 --baseline median:7 --history red.db", 1, "the median of 2 runs (red.db: run 3332", "NO-GO");
     gate_check("r5 --baseline latest --history red.db", 1,
                "note: 2 runs after that of the baseline did not pass, and are no baseline; if they are right", "NO-GO");
     gate_check("r5 --baseline latest --history red.db --json", 1, "--since 2026-12-03T02:00:00Z begins anew\"", "");
-    gate_check("r5 --baseline latest --since 2026-12-03 --history red.db", 0, "baseline: red.db: run 3334", "");
-    gate_check("r3 --baseline latest --since 2026-12-03 --history red.db", 3, "baseline: none, ",
-               "has no run of suite night on meta (no memory) before this one, since 2026-12-03");
+    gate_check("r5 --baseline latest --since 2026-12-03 --history red.db", 0, " red.db: run 3334", "");
+    gate_check("r3 --baseline latest --since 2026-12-03 --history red.db", 0,
+               "has no run of suite night on meta (no memory) before this one", "");
     gate_check("r5 --baseline r4 --since 2026-12-03", 2, "", "gate: --since is of --baseline latest and median:N; ");
     gate_check("r5 --since 2026-12-03", 2, "", "gate: --since is of a baseline, and there is none; write --baseline");
     gate_check("r5 --history red.db", 2, "", "gate: --history is of a baseline, and there is none");
+    gate_check("r5 --by me", 2, "", "gate: --by is of --accept; write it as well, or leave it out");
     gate_check("r5 --allow driver", 2, "", "gate: --allow is of a baseline, and there is none");
     gate_check("r5 --baseline latest --since yesterday", 2, "", "gate: --since: 'yesterday' is no date; write it as");
     /* it is gone: green, and the baseline of the next one, which began in the same second */
-    gate_check("r6 --baseline latest --history red.db", 0, "baseline: red.db: run 3337", "");
-    gate_check("r7 --baseline latest --history red.db", 0, "baseline: red.db: run 3332", "");
+    gate_check("r6 --baseline latest --history red.db", 0, " red.db: run 3337", "");
+    gate_check("r7 --baseline latest --history red.db", 0, " red.db: run 3332", "");
+}
+
+/* Fifty times what was predicted, in a suite without a tolerance. */
+static void a_first_night_is_held_against_what_replay_predicts(void **state)
+{
+    (void)state;
+    struct command_result result =
+        shell("mkdir huge none; "
+              "sed -E 's/(\"stages\": *\\{\"load\": *\\{[^}]*allocated_bytes_peak\": *)[0-9]+/\\120000000000/' "
+              "night/records.jsonl >huge/records.jsonl; "
+              "sed -E 's/\"estimates\": *\\{\"replay\"/\"estimates\": {\"other\"/; "
+              "s/\"estimator\": *\"replay\"/\"estimator\": \"other\"/g' "
+              "night/records.jsonl >none/records.jsonl");
+    command_result_release(&result);
+    gate_check("night", 0, "GO: 1 case measured, none failed; 3 figures judged", "");
+    gate_check("huge", 1, "BREACH allocated", "allocated peak predicted 413.68 MiB -> 18.63 GiB");
+    gate_check("huge --baseline latest --history huge.db --json", 1, "\"against\": \"prediction\"", "");
+    gate_check("none", 6, "", "exit code 6: INCONCLUSIVE: 0 figures judged: there is no baseline, and no figure has a");
+    gate_check("none --baseline latest --history none.db --import", 6, "", "0 figures judged: there is no history yet");
+    gate_check("huge --baseline latest --history huge.db --import", 1, "", "");
+    result = shell("printf 'version: 1\\nfirst_night: {allocated: none}\\n' >open.yaml; "
+                   "printf 'version: 1\\nfirst_night: {device: 1%%}\\n' >reading.yaml");
+    command_result_release(&result);
+    gate_check("huge --policy open.yaml", 0, "2 figures judged", "");
+    gate_check("huge --policy reading.yaml", 2, "", "reading.yaml:2:15: unknown key 'device' in first_night");
+}
+
+/* 30 nights that creep, by a policy whose bound no single step passes: from the third on it is red, until a person says
+ * that the figures are right. */
+static void creep_is_seen_and_a_person_may_accept_it(void **state)
+{
+    (void)state;
+    struct command_result result =
+        shell("printf 'version: 1\\nrules:\\n  - {cases: \"*\", fail: 4MiB}\\n' >creep.yaml; "
+              "bytes=$(sed -n 's/.*\"requested_bytes_peak\": *\\([0-9]*\\).*/\\1/p' night/records.jsonl | head -n 1); "
+              "for n in $(seq 1 30); do d=$(printf %02d $n); mkdir k$d; more=$((bytes + 3600000 * (n - 1))); "
+              "sed -E \"s/(started.: .....)-..-..T/\\1-10-${d}T/; s/(.run_id.: .)..../\\144$d/; "
+              "s/(requested_bytes_peak.: *)$bytes\\>/\\1$more/g\" night/records.jsonl >k$d/records.jsonl; "
+              "$assay gate k$d --policy creep.yaml --baseline latest --history creep.db --import >page 2>/dev/null; "
+              "printf '%s' $?; done");
+    command_says(&result.output, "001111111111111111111111111111");
+    command_result_release(&result);
+    gate_check("k30 --policy creep.yaml --baseline latest --history creep.db", 1, "reference: run 4401", "NO-GO");
+    gate_check("k15 --accept --by ada --reason 'two more layers' --history creep.db", 0,
+               "accepted by ada: two more layers, in creep.db: later runs are held against this one", "");
+    gate_check("k16 --policy creep.yaml --baseline latest --history creep.db", 0, "", "");
+    gate_check("k17 --policy creep.yaml --baseline median:7 --history creep.db", 1, "reference: run 4415", "NO-GO");
+    gate_check("k17 --policy creep.yaml --baseline latest --history creep.db", 1, "accepted by ada: two more layers",
+               "since the reference, run 4415");
+    result = shell("$assay history prune --keep 1 --database creep.db | tail -n 1; "
+                   "$assay gate k30 --policy creep.yaml --baseline latest --history creep.db | grep -c 'run 4415'");
+    command_says(&result.output, "28 of 30 runs removed");
+    command_result_release(&result);
+    gate_check("k15 --accept --json --history creep.db", 2, "", "gate: --accept judges nothing; leave --json out");
+    gate_check("short --accept --history creep.db", 2, "", "was cut short");
+    gate_check("k15 --accept --started-after 2026-11-01 --history creep.db", 2, "", "gate: --accept: the records are");
 }
 
 /* The 8th and 9th of December, under another driver: each night is refused, and told how to begin anew. */
@@ -395,6 +454,8 @@ int main(void)
         cmocka_unit_test(pages_go_to_files_and_a_summary_is_appended),
         cmocka_unit_test(a_history_knows_earlier_nights),
         cmocka_unit_test(a_regression_stays_red_until_somebody_says_that_it_is_right),
+        cmocka_unit_test(creep_is_seen_and_a_person_may_accept_it),
+        cmocka_unit_test(a_first_night_is_held_against_what_replay_predicts),
         cmocka_unit_test(another_driver_is_refused_until_the_nights_begin_anew),
         cmocka_unit_test(records_of_another_run_are_refused),
         cmocka_unit_test(a_reused_folder_is_judged_by_its_last_run),

@@ -63,11 +63,13 @@ static void a_regression_is_no_baseline_however_long_it_lasts(void **state)
     expect_kept(&chain, "7+0");
     assert_int_equal(chain.night_count, 7);
     gate_chain_release(&chain);
-    /* whoever begins anew with it takes it for what is right, and the return to less for an improvement */
+    /* whoever begins anew with it takes it for what is right; a return to less may be a slip */
+    chain = (struct gate_chain){.policy = &built_in, .most = 1};
     for (int at = 2; at < 7; at++) {
         night_add(&chain, at);
     }
-    expect_kept(&chain, "7+0");
+    expect_kept(&chain, "6+0");
+    assert_int_equal(chain.better_count, 1);
     gate_chain_release(&chain);
 }
 
@@ -87,7 +89,7 @@ static void a_median_is_of_those_that_passed(void **state)
 static void what_passes_is_for_the_policy_to_say(void **state)
 {
     static const int64_t more[] = {0, 9, 18, 27};
-    struct gate_policy wide = policy_of("version: 1\nrules:\n  - {cases: \"*\", fail: 10B}\n");
+    struct gate_policy wide = policy_of("version: 1\nrules:\n  - {cases: \"*\", fail: 10B, reference: 30B}\n");
     struct gate_chain chain = {.policy = &wide, .most = 1};
     (void)state;
     nights_make(more, 4);
@@ -102,6 +104,53 @@ static void what_passes_is_for_the_policy_to_say(void **state)
         night_add(&chain, at);
     }
     expect_kept(&chain, "1+3");
+    gate_chain_release(&chain);
+}
+
+/* 24.5 MiB and 3.6 MB more each night, of which 4 MiB may be more: no step is beyond the bound, and all of them are. */
+static void creep_is_one_large_step_against_the_reference(void **state)
+{
+    struct gate_policy wide = policy_of("version: 1\nrules:\n  - {cases: \"*\", fail: 4MiB}\n");
+    int64_t more[NIGHTS];
+    (void)state;
+    for (int at = 0; at < NIGHTS; at++) {
+        more[at] = 3600000 * at;
+    }
+    for (int most = 1; most <= 7; most += 6) {
+        struct gate_chain chain = {.policy = &wide, .most = most};
+        nights_make(more, 9);
+        for (int at = 0; at < 9; at++) {
+            night_add(&chain, at);
+        }
+        expect_kept(&chain, most == 1 ? "2+7" : "1 2+7");
+        assert_string_equal(gate_chain_reference(&chain)->started, "2026-11-01T02:00:00Z");
+        struct run_figures accepted = sides[4].figures;
+        gate_chain_accept(&chain, &accepted);
+        night_add(&chain, 5);
+        night_add(&chain, 6);
+        expect_kept(&chain, most == 1 ? "6+1" : "5 6+1");
+        assert_string_equal(gate_chain_reference(&chain)->started, "2026-11-05T02:00:00Z");
+        gate_chain_release(&chain);
+    }
+    gate_policy_release(&wide);
+}
+
+/* One night that took 10 MiB less is no baseline: held against it every sound night would be a failure. */
+static void a_night_that_is_too_good_poisons_nothing(void **state)
+{
+    static const int64_t more[] = {0, 0, -10 * 1024 * 1024, 0, 0, -10 * 1024 * 1024};
+    struct gate_chain chain = {.policy = &built_in, .most = 1};
+    (void)state;
+    nights_make(more, 6);
+    for (int at = 0; at < 6; at++) {
+        night_add(&chain, at);
+    }
+    expect_kept(&chain, "5+0");
+    assert_int_equal(chain.better_count, 1);
+    struct run_figures accepted = sides[5].figures;
+    gate_chain_accept(&chain, &accepted);
+    night_add(&chain, 4);
+    expect_kept(&chain, "6+1");
     gate_chain_release(&chain);
 }
 
@@ -188,6 +237,8 @@ int main(void)
         cmocka_unit_test(a_regression_is_no_baseline_however_long_it_lasts),
         cmocka_unit_test(a_median_is_of_those_that_passed),
         cmocka_unit_test(what_passes_is_for_the_policy_to_say),
+        cmocka_unit_test(creep_is_one_large_step_against_the_reference),
+        cmocka_unit_test(a_night_that_is_too_good_poisons_nothing),
         cmocka_unit_test(what_nobody_can_judge_does_not_pass),
         cmocka_unit_test(a_known_failure_passes_until_its_day_and_is_no_baseline),
         cmocka_unit_test(a_case_that_is_known_to_fail_by_itself_holds_no_night_back),

@@ -286,7 +286,7 @@ static void what_is_wrong_with_a_policy_is_said_with_its_place(void **state)
         {"<html>\n<p>a: b: c</p>\n", "policy.yaml:1:1: this is no YAML: it is an HTML page; name a policy file"},
         {"rules: []\n", "policy.yaml:1:1: the policy has no version; write version: 1"},
         {"version: 2\nrules: []\n", "policy.yaml:1:10: version: 2 is out of range; write 1"},
-        {"version: 1\n", "policy.yaml:1:1: the policy has neither 'rules' nor 'known_failures'"},
+        {"version: 1\n", "policy.yaml:1:1: the policy has no 'rules', 'known_failures' or 'first_night'"},
         {"version: 1\nrules: []\n", "policy.yaml:2:8: rules is an empty list"},
         {"- a\n", "policy.yaml:1:1: a policy must be a map"},
         {HEAD "  - {cases: a, teir: critical}\n",

@@ -80,7 +80,7 @@ static void an_improvement_alone_is_told_and_passes(void **state)
     }
     struct gate gate = gate_of(&sides->now, &sides->base, NULL, 0);
     assert_string_equal(words_of(&gate, "case-0"), "allocated peak 101.00 MiB -> 100.00 MiB (-1.00 MiB, -0.99 %), "
-                                                   "better: a newer baseline would hold it");
+                                                   "better: it is no baseline until somebody accepts it");
     outcome_check(&gate, GATE_GO, "5 with a warning, 5 of them better than the baseline");
 }
 
@@ -215,7 +215,18 @@ static void without_a_baseline_the_run_judges_itself(void **state)
     struct sides *sides = sides_make();
     (void)state;
     struct gate gate = gate_of(&sides->now, NULL, NULL, 0);
-    outcome_check(&gate, GATE_GO, "GO: 5 cases measured, none failed");
+    assert_true(gate.is_unjudged);
+    outcome_check(&gate, GATE_INCONCLUSIVE, "0 figures judged: there is no baseline, and no figure has a tolerance");
+    sides->now.cases[1].judged = 1U << LEVEL_DEVICE | 1U << LEVEL_COUNT;
+    sides->now.cases[2].predicted.of[LEVEL_ALLOCATED] = sides->now.cases[2].measured.of[LEVEL_ALLOCATED] + 1;
+    gate = gate_of(&sides->now, NULL, NULL, 0);
+    outcome_check(&gate, GATE_GO, "GO: 5 cases measured, none failed; 3 figures judged by tolerances of the suite and");
+    sides->now.cases[2].predicted.of[LEVEL_ALLOCATED] *= 2; /* less than predicted is no improvement: it is wrong */
+    gate = gate_of(&sides->now, NULL, NULL, 0);
+    outcome_check(&gate, GATE_NO_GO, "first case-2: allocated peak predicted 602.00 MiB -> 301.00 MiB");
+    sides->now.cases[2].judged = 1U << LEVEL_ALLOCATED; /* the suite has a tolerance of its own, and it was met */
+    gate = gate_of(&sides->now, NULL, NULL, 0);
+    outcome_check(&gate, GATE_GO, "GO: ");
     sides->now.cases[3].standing = STANDING_FAIL;
     sides->now.cases[3].reason = "replay allocated peak +3.00 %";
     gate = gate_of(&sides->now, NULL, NULL, 0);
@@ -244,8 +255,11 @@ static void what_is_known_and_not_measured_makes_no_go(void **state)
     outcome_check(&gate, GATE_INCONCLUSIVE, "no case was measured");
     sides->now.cases[1].status = "ok"; /* one is, and that is something */
     sides->now.cases[1].standing = STANDING_OK;
+    sides->now.cases[1].judged = 1U << LEVEL_ALLOCATED;
     gate = gate_of(&sides->now, NULL, &known, 0);
-    outcome_check(&gate, GATE_GO, "GO: 1 case measured, none failed; 4 known to fail");
+    outcome_check(&gate, GATE_GO,
+                  "GO: 1 case measured, none failed; 1 figure judged by tolerances of the suite and by "
+                  "what replay predicts; 4 known to fail");
     gate_policy_release(&known);
 }
 

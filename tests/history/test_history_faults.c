@@ -73,7 +73,7 @@ static void files_that_are_none_are_refused_and_stay(void **state)
     scene_import(scene, scene->records);
     database_execute(scene->database, "PRAGMA user_version = 7");
     expect_refusal(scene, scene->database, STATUS_INVALID,
-                   "is a history of version 7, and this assay knows versions up to 2");
+                   "is a history of version 7, and this assay knows versions up to 3");
 }
 
 static void places_that_hold_none_are_refused(void **state)

@@ -83,9 +83,9 @@ static void version_1_is_as_it_was(void **state)
     struct history *history = history_opened(scene);
     assert_int_equal(number_of(history, "PRAGMA user_version"), HISTORY_VERSION);
     assert_int_equal(number_of(history, "PRAGMA application_id"), 0x61737379);
-    assert_int_equal(number_of(history, "SELECT count(*) FROM pragma_table_info('figure')"), 18);
+    assert_int_equal(number_of(history, "SELECT count(*) FROM pragma_table_info('figure')"), 19);
     assert_int_equal(number_of(history, "SELECT count(*) FROM pragma_table_info('run')"), 12);
-    assert_int_equal(number_of(history, "SELECT count(*) FROM sqlite_schema WHERE type = 'table'"), 8);
+    assert_int_equal(number_of(history, "SELECT count(*) FROM sqlite_schema WHERE type = 'table'"), 9);
     history_close(history);
 }
 
@@ -96,11 +96,12 @@ static void a_file_of_version_1_goes_on(void **state)
     night_append(scene->records, &(struct night_facts){.run_id = "aaaa1111", .started = "2026-11-19T02:00:00Z"});
     scene_import(scene, scene->records);
     struct text before = history_exported(scene->database);
-    database_execute(scene->database, "DROP TABLE part; PRAGMA user_version = 1;");
+    database_execute(scene->database, "DROP TABLE part; DROP TABLE acceptance; ALTER TABLE figure DROP COLUMN judged; "
+                                      "PRAGMA user_version = 1;");
     night_append(scene->records, &(struct night_facts){.run_id = "bbbb2222", .merged = "cccc3333"});
     assert_int_equal(scene_import(scene, scene->records), IMPORT_ADDED);
     struct history *history = history_opened(scene);
-    assert_int_equal(number_of(history, "PRAGMA user_version"), 2);
+    assert_int_equal(number_of(history, "PRAGMA user_version"), HISTORY_VERSION);
     assert_int_equal(number_of(history, "SELECT count(*) FROM part"), 1);
     history_close(history);
     struct text after = history_exported(scene->database);
