@@ -29,7 +29,7 @@ static const struct option_row options[] = {
     {"reason", OPTION_VALUE, "TEXT", "accept: why"},
     {"since", OPTION_VALUE, "DATE", "latest, median:N: of the nights since then alone: they begin anew"},
     {"policy", OPTION_VALUE, "FILE", "rules, tiers and known failures (docs/GATE.md; default: built in, exact)"},
-    {"allow", OPTION_VALUE, "LIST", "hold against a baseline of another device, driver or suite all the same"},
+    {"allow", OPTION_VALUE, "LIST", "what may differ from the baseline: device,driver,suite,jobs,... (docs/GATE.md)"},
     {"format", OPTION_VALUE, "FORMAT", GATE_FORMAT_HELP},
     {"json", OPTION_FLAG, NULL, "as --format json"},
     {"output", OPTION_VALUE, "FILE", "write to FILE instead of standard output"},

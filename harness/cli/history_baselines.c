@@ -138,6 +138,14 @@ static enum status_code night_take(struct gate_baselines *baselines, const struc
     return code;
 }
 
+/* Nights of another class of GPU or number of threads are a series of their own, as in a trend: they are no baseline,
+ * and break none. */
+static bool machines_agree(const struct gate_baselines *baselines, const struct run_figures *night)
+{
+    const unsigned machine = 1U << GATE_REFUSAL_DEVICE | 1U << GATE_REFUSAL_THREADS;
+    return (gate_refusals_of(night, baselines->run) & ~baselines->limits->allowed & machine) == 0;
+}
+
 /* The runs of a list, from the oldest to the newest, through the gate. */
 static enum status_code chain_fill(struct gate_baselines *baselines, struct history *history,
                                    const struct history_runs *runs, struct gate_chain *chain,
@@ -149,7 +157,9 @@ static enum status_code chain_fill(struct gate_baselines *baselines, struct hist
     for (int at = runs->count - 1; at >= 0 && code == STATUS_OK; at--) {
         struct run_figures night = {0};
         code = history_figures(history, &runs->runs[at], &night, error);
-        if (code == STATUS_OK && !run_figures_share(&night, baselines->run)) {
+        const bool is_ours =
+            code == STATUS_OK && !run_figures_share(&night, baselines->run) && machines_agree(baselines, &night);
+        if (is_ours) {
             if (alike_since[0] == '\0' && (gate_refusals_of(&night, baselines->run) & ~limits->allowed) == 0) {
                 snprintf(alike_since, STARTED_BYTES, "%.20s", night.started);
             }

@@ -33,7 +33,7 @@ unsigned gate_refusals_of(const struct run_figures *base, const struct run_figur
             property_differs(base, now, properties[i][0]) || property_differs(base, now, properties[i][1]);
         refusals |= differs ? 1U << i : 0;
     }
-    return refusals;
+    return (refusals & (1U << GATE_REFUSAL_SUITE)) != 0 ? refusals & ~(1U << GATE_REFUSAL_TOLERANCES) : refusals;
 }
 
 static void refusals_find(struct gate *gate, unsigned allowed)

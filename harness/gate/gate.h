@@ -50,11 +50,20 @@ const char *gate_verdict_word(enum gate_verdict verdict); /* "PASS", ..., "-" fo
 const char *gate_outcome_word(enum gate_outcome outcome); /* "GO", "NO-GO", "INCONCLUSIVE" */
 
 /* X(NAME, word of --allow, its property, and another one or the same): what may not differ between the two sides,
- * unless it is allowed. */
+ * unless it is allowed. Whoever loosens how a run is measured or judged gets no GO by it. Tolerances of another suite
+ * are a part of its difference. */
 #define GATE_REFUSAL_TABLE(X)                                                                                          \
     X(DEVICE, "device", ENVIRONMENT_DEVICE, ENVIRONMENT_TARGET)                                                        \
     X(DRIVER, "driver", ENVIRONMENT_DRIVER, ENVIRONMENT_DRIVER)                                                        \
-    X(SUITE, "suite", ENVIRONMENT_PLAN_HASH, ENVIRONMENT_PLAN_HASH)
+    X(SUITE, "suite", ENVIRONMENT_PLAN_HASH, ENVIRONMENT_PLAN_HASH)                                                    \
+    X(THREADS, "threads", ENVIRONMENT_THREADS, ENVIRONMENT_THREADS)                                                    \
+    X(TOLERANCES, "tolerances", ENVIRONMENT_TOLERANCES, ENVIRONMENT_TOLERANCES)                                        \
+    X(ATTEMPTS, "repeat", ENVIRONMENT_ATTEMPTS, ENVIRONMENT_ATTEMPTS)                                                  \
+    X(CONSTANTS, "constants", ENVIRONMENT_CONSTANTS, ENVIRONMENT_CONSTANTS)                                            \
+    X(NOTE_CALIBRATED, "note-calibrated", ENVIRONMENT_NOTE_CALIBRATED, ENVIRONMENT_NOTE_CALIBRATED)                    \
+    X(FITTING, "fitting", ENVIRONMENT_FITTING, ENVIRONMENT_FITTING)                                                    \
+    X(PROOF, "prove", ENVIRONMENT_PROOF, ENVIRONMENT_PROOF)                                                            \
+    X(JOBS, "jobs", ENVIRONMENT_JOBS, ENVIRONMENT_JOBS)
 
 enum gate_refusal {
 #define GATE_REFUSAL_ENUM(name, word, first, second) GATE_REFUSAL_##name,

@@ -25,18 +25,18 @@ static bool is_refusal_allowed(const struct gate *gate, enum gate_refusal refusa
 
 /* ---- figures ---- */
 
-/* "cuda|NVIDIA H200|sm_90|0": all but the threads of a host. */
-static size_t machine_length(const char *machine)
+/* "host|a CPU|host|2": its kind, name and class, and its threads where those may not differ. */
+static size_t machine_length(const struct gate *gate, const char *machine)
 {
-    const char *last = strrchr(machine, '|');
+    const char *last = is_refusal_allowed(gate, GATE_REFUSAL_THREADS) ? strrchr(machine, '|') : NULL;
     return last != NULL ? (size_t)(last - machine) : strlen(machine);
 }
 
-static bool machines_differ(const struct case_figures *a, const struct case_figures *b)
+static bool machines_differ(const struct gate *gate, const struct case_figures *a, const struct case_figures *b)
 {
-    const size_t length = machine_length(a->machine);
+    const size_t length = machine_length(gate, a->machine);
     return a->machine[0] != '\0' && b->machine[0] != '\0' &&
-           (length != machine_length(b->machine) || strncmp(a->machine, b->machine, length) != 0);
+           (length != machine_length(gate, b->machine) || strncmp(a->machine, b->machine, length) != 0);
 }
 
 /* Whether readings of the two say nothing about each other. */
@@ -44,7 +44,7 @@ static bool readings_blocked(const struct judging *judging, const struct case_fi
 {
     const struct case_figures *now = judging->one->now;
     return base->invalid || now->invalid ||
-           (machines_differ(base, now) && !is_refusal_allowed(judging->gate, GATE_REFUSAL_DEVICE));
+           (machines_differ(judging->gate, base, now) && !is_refusal_allowed(judging->gate, GATE_REFUSAL_DEVICE));
 }
 
 /* What repeated attempts at the baseline differ by is known noise, of readings alone. */

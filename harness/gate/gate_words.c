@@ -51,10 +51,13 @@ enum status_code gate_allow_parse(const char *text, unsigned *allowed, struct st
             found = strlen(refusal_word(i)) == length && strncmp(refusal_word(i), at, length) == 0 ? i : -1;
         }
         if (found < 0) {
-            return status_set(error, STATUS_INVALID,
-                              "'%.*s' is nothing that could be allowed; write device, driver or suite, or several of "
-                              "them with commas between them",
-                              length > 40 ? 40 : (int)length, at);
+            struct text words = {0};
+            gate_refusals_append(&words, (1U << GATE_REFUSAL_COUNT) - 1);
+            enum status_code code =
+                status_set(error, STATUS_INVALID, "'%.*s' is nothing that could be allowed; write one or several of %s",
+                           length > 40 ? 40 : (int)length, at, text_string(&words));
+            text_release(&words);
+            return code;
         }
         read |= 1U << found;
         at += length + (at[length] == ',' ? 1 : 0);
@@ -240,8 +243,10 @@ static void refused_append(struct text *text, const struct gate *gate, const cha
         const int property =
             gate->baseline != NULL && gate->differs[properties[i][0]] ? (int)properties[i][0] : (int)properties[i][1];
         if ((gate->refused & (1U << i)) != 0) {
-            text_format(text, "%sthe %s differs from that of the baseline (%s -> %s)", separated(separator),
-                        environment_words((enum environment)property), gate->baseline->environment[property],
+            const char *name = environment_words((enum environment)property);
+            const bool is_plural = name[strlen(name) - 1] == 's';
+            text_format(text, "%sthe %s %s of the baseline (%s -> %s)", separated(separator), name,
+                        is_plural ? "differ from those" : "differs from that", gate->baseline->environment[property],
                         gate->run->environment[property]);
         }
     }

@@ -22,6 +22,8 @@ const struct field RECORD_RUN_FIELDS[] = {
     {"suite.path", KIND_STRING, true},
     {"suite.plan_hash", KIND_STRING, true},
     {"suite.settings_hash", KIND_STRING | KIND_NULL, false},
+    {"suite.tolerances", KIND_STRING | KIND_NULL, false},
+    {"suite.attempts", KIND_STRING | KIND_NULL, false},
     {"suite.case_count", KIND_INTEGER, true},
     {"suite.selected_count", KIND_INTEGER, true},
     {"suite.compare", KIND_OBJECT | KIND_NULL, false},

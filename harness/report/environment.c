@@ -95,6 +95,28 @@ static void members_format(const struct json *object, const char *first, const c
     snprintf(text, VALUE_BYTES, "%.120s%s%.120s", left, left[0] != '\0' && right[0] != '\0' ? " " : "", right);
 }
 
+/* A member of the run line itself, of any kind. Constants that are null are those that are found for each device. */
+static void option_format(const struct json *run, const char *name, char text[VALUE_BYTES])
+{
+    const struct json *value = json_get(run, name);
+    if (value == NULL) {
+        return;
+    }
+    switch (json_kind(value)) {
+    case JSON_KIND_BOOLEAN:
+        snprintf(text, VALUE_BYTES, "%s", json_boolean_or(value, false) ? "yes" : "no");
+        break;
+    case JSON_KIND_INTEGER:
+        snprintf(text, VALUE_BYTES, "%" PRId64, json_integer_or(value, 0));
+        break;
+    case JSON_KIND_NULL:
+        snprintf(text, VALUE_BYTES, "%s", strcmp(name, "constants") == 0 ? "of the device" : "");
+        break;
+    default:
+        snprintf(text, VALUE_BYTES, "%.120s", json_string_or(value, ""));
+    }
+}
+
 /* What a case says of its device; NULL: nothing, or no case is there. */
 static const char *device_value(enum environment property, const struct case_view *view, char text[VALUE_BYTES])
 {
@@ -141,6 +163,8 @@ static void value_format(enum environment property, const struct report *report,
         libraries_format(run, text);
     } else if (property == ENVIRONMENT_VARIABLES) {
         variables_format(run, text);
+    } else if (of_run[0] != NULL && of_run[0][0] == '\0') {
+        option_format(run, of_run[1], text);
     } else if (of_run[0] != NULL) {
         members_format(json_get(run, of_run[0]), of_run[1], of_run[2], text);
     }

@@ -8,7 +8,8 @@
 #include "harness/base/arena.h"
 #include "harness/report/report.h"
 
-/* X(NAME, key in JSON, words, and of what the run line says an object and its members): what two results may have been
+/* X(NAME, key in JSON, words, of what the run line says an object, "" for the line itself, and its
+ * members): what two results may have been
  * measured under. The others are what the cases say of their devices. */
 #define ENVIRONMENT_TABLE(X)                                                                                           \
     X(DEVICE, "device", "device", NULL, NULL, NULL)                                                                    \
@@ -24,7 +25,14 @@
     X(MEMORY, "memory", "device memory", NULL, NULL, NULL)                                                             \
     X(THREADS, "threads", "threads", NULL, NULL, NULL)                                                                 \
     X(HOST, "host", "host", "host", "name", NULL)                                                                      \
-    X(TARGET, "target", "target", NULL, NULL, NULL)
+    X(TARGET, "target", "target", NULL, NULL, NULL)                                                                    \
+    X(TOLERANCES, "tolerances", "tolerances", "suite", "tolerances", NULL)                                             \
+    X(ATTEMPTS, "attempts", "attempts", "suite", "attempts", NULL)                                                     \
+    X(CONSTANTS, "constants", "constants", "", "constants", NULL)                                                      \
+    X(NOTE_CALIBRATED, "note_calibrated", "--note-calibrated", "", "note_calibrated", NULL)                            \
+    X(FITTING, "fitting", "--fitting", "", "fitting", NULL)                                                            \
+    X(PROOF, "proof", "proof", "", "proof", NULL)                                                                      \
+    X(JOBS, "jobs", "jobs", "", "jobs", NULL)
 
 enum environment {
 #define ENVIRONMENT_ENUM(name, key, words, object, first, second) ENVIRONMENT_##name,

@@ -1,6 +1,7 @@
 /* Run lines: where, when and with what a run was made. Not what it measured. */
 #include "harness/run/run_line.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -46,6 +47,29 @@ static struct json *tool_json(const struct run_options *options)
     return json_made(tool, made);
 }
 
+static struct json *tolerances_json(const struct suite *suite)
+{
+    struct text words = {0};
+    suite_tolerances_append(suite, &words);
+    struct json *value = words.failed ? NULL : json_string_new(text_string(&words));
+    text_release(&words);
+    return value;
+}
+
+/* Attempts at the selected cases: "1", "1 to 10". */
+static struct json *attempts_json(const struct run_options *options)
+{
+    char words[32];
+    int least = INT_MAX, most = 0;
+    for (int i = 0; i < options->suite->case_count; i++) {
+        const int count = case_choice_attempts(options->choice, options->suite, i);
+        least = count > 0 && count < least ? count : least;
+        most = count > most ? count : most;
+    }
+    snprintf(words, sizeof words, least < most ? "%d to %d" : "%d", most > 0 ? least : 0, most);
+    return json_string_new(words);
+}
+
 static struct json *suite_json(const struct run_options *options, int total)
 {
     const struct suite *suite = options->suite;
@@ -56,6 +80,8 @@ static struct json *suite_json(const struct run_options *options, int total)
                 json_set(object, "path", json_string_new(suite->path)) &&
                 json_set(object, "plan_hash", json_string_new(suite->plan_hash)) &&
                 json_set(object, "settings_hash", json_string_new(suite->settings_hash)) &&
+                json_set(object, "tolerances", tolerances_json(suite)) &&
+                json_set(object, "attempts", attempts_json(options)) &&
                 json_set(object, "case_count", json_integer_new(suite->case_count)) &&
                 json_set(object, "selected_count", json_integer_new(total)) &&
                 json_set(object, "filter", words[0] != '\0' ? json_string_new(words) : json_null_new()) &&

@@ -33,6 +33,16 @@ static uint64_t tolerance_add(uint64_t hash, const struct suite_tolerance *entry
     return number_add(number_add(hash, entry->tolerance.kind), is_bytes ? entry->tolerance.bytes : fraction);
 }
 
+static uint64_t expectations_add(uint64_t hash, const struct suite_settings *settings)
+{
+    hash = number_add(hash, settings->expectation_count);
+    for (int i = 0; i < settings->expectation_count; i++) {
+        hash = number_add(hash, settings->expectations[i].quantity);
+        hash = number_add(hash, settings->expectations[i].bytes);
+    }
+    return hash;
+}
+
 static uint64_t settings_add(uint64_t hash, const struct suite_settings *settings)
 {
     int64_t milliseconds = (int64_t)(settings->timeout_seconds * 1000.0);
@@ -46,12 +56,57 @@ static uint64_t settings_add(uint64_t hash, const struct suite_settings *setting
     for (int i = 0; i < settings->tolerance_count; i++) {
         hash = tolerance_add(hash, &settings->tolerances[i]);
     }
-    hash = number_add(hash, settings->expectation_count);
-    for (int i = 0; i < settings->expectation_count; i++) {
-        hash = number_add(hash, settings->expectations[i].quantity);
-        hash = number_add(hash, settings->expectations[i].bytes);
+    return expectations_add(hash, settings);
+}
+
+/* ---- tolerances, in words ---- */
+
+enum { TOLERANCE_WORDS_BYTES = 90 };
+
+/* A tolerance that is there already is not told again; what finds no room is in the hash. */
+static void tolerance_words_add(struct text *words, const struct suite_tolerance *entry, bool *is_cut)
+{
+    char size[TOLERANCE_TEXT_BYTES];
+    struct text one = {0};
+    text_format(&one, "%s %s %s", entry->estimator, quantity_name(entry->quantity),
+                tolerance_format(&entry->tolerance, size));
+    const bool is_there = words->length > 0 && strstr(text_string(words), text_string(&one)) != NULL;
+    const bool fits = words->length + one.length + 2 <= TOLERANCE_WORDS_BYTES;
+    if (!is_there && fits) {
+        text_format(words, "%s%s", words->length > 0 ? ", " : "", text_string(&one));
     }
-    return hash;
+    *is_cut = *is_cut || (!is_there && !fits);
+    words->failed = words->failed || one.failed;
+    text_release(&one);
+}
+
+void suite_tolerances_append(const struct suite *suite, struct text *text)
+{
+    const struct suite_settings *before = NULL;
+    struct text words = {0};
+    uint64_t hash = HASH_START;
+    bool is_cut = false;
+    int count = 0;
+    for (int i = 0; i < suite->case_count; i++) {
+        const struct suite_settings *settings = suite->cases[i].settings;
+        hash = text_add(hash, suite->cases[i].id);
+        for (int at = 0; at < settings->tolerance_count; at++) {
+            hash = tolerance_add(hash, &settings->tolerances[at]);
+            if (settings != before) {
+                tolerance_words_add(&words, &settings->tolerances[at], &is_cut);
+            }
+        }
+        hash = expectations_add(hash, settings);
+        count += settings->tolerance_count + settings->expectation_count;
+        before = settings;
+    }
+    text_append(text, words.length > 0 ? text_string(&words) : count > 0 ? "expectations alone" : "none");
+    text_append(text, is_cut ? ", ..." : "");
+    if (count > 0) {
+        text_format(text, " (%08" PRIx32 ")", (uint32_t)(hash ^ (hash >> 32)));
+    }
+    text->failed = text->failed || words.failed;
+    text_release(&words);
 }
 
 static uint64_t words_add(uint64_t hash, const char **words)

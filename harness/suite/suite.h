@@ -10,6 +10,7 @@
 
 #include "harness/base/arena.h"
 #include "harness/base/status.h"
+#include "harness/base/text.h"
 #include "harness/record/quantity.h"
 #include "harness/record/tolerance.h"
 #include "harness/suite/identity.h"
@@ -77,6 +78,11 @@ enum status_code suite_read_text(const char *name, const char *text, size_t leng
                                  struct suite *suite, struct status *error);
 
 void suite_release(struct suite *suite);
+
+/* Appends by what the suite judges: "none", or each tolerance that it has, once, in the order in which cases have them,
+ * as far as 90 characters go, and a hash of which case has which tolerance and which expectation:
+ * "replay requested_bytes_peak 0 B, replay process_bytes 5 % (9f3c21aa)". */
+void suite_tolerances_append(const struct suite *suite, struct text *text);
 
 /* Whether the case is selected by a shell pattern: it matches the id as a whole, or one of the tags. NULL: all. */
 bool suite_case_matches(const struct suite_case *case_, const char *pattern);

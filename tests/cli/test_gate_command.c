@@ -301,6 +301,31 @@ static void another_driver_is_refused_until_the_nights_begin_anew(void **state)
     gate_check("r9 --baseline latest --history driver.db --allow driver", 0, "driver.db: run 3338", "");
 }
 
+/* How a run is measured and judged is what it is measured under. */
+static void judgement_that_was_loosened_is_no_go(void **state)
+{
+    (void)state;
+    struct command_result result = shell(
+        "printf 'version: 1\\nname: strict\\ntolerances:\\n  replay: {allocated_bytes_peak: 0}\\ncases:\\n"
+        "  - {model: gpt2, mode: load}\\n' >strict.yaml; sed 's/peak: 0/peak: 90%/' strict.yaml >loose.yaml; "
+        "sed '/tolerances/,/replay/d' strict.yaml >bare.yaml; "
+        "for s in strict loose bare; do $assay run $s.yaml --device meta --out of-$s >/dev/null 2>&1; done; "
+        "$assay run strict.yaml --device meta --out of-other --repeat 3 --jobs 2 --constants none --note-calibrated "
+        "--prove >/dev/null 2>&1; ls of-other");
+    command_says(&result.output, "records.jsonl");
+    command_result_release(&result);
+    gate_check("of-strict --baseline of-strict", 0, "GO: 1 case held against the baseline", "");
+    gate_check("of-loose --baseline of-strict", 3, "tolerances         replay allocated_bytes_peak 0 B (",
+               "-> replay allocated_bytes_peak 90 % (");
+    gate_check("of-bare --baseline of-strict", 3, "INCONCLUSIVE: the tolerances differ from those of the baseline",
+               "-> none)");
+    gate_check("of-bare --baseline of-strict --allow tolerances", 0, "GO: ", "");
+    gate_check("of-other --baseline of-strict", 3, "attempts           1 -> 3", "constants differ from those of the");
+    gate_check("of-other --baseline of-strict", 3, "--note-calibrated  no -> yes",
+               "--allow repeat,constants,note-calibrated,prove,jobs");
+    gate_check("of-other --baseline of-strict --allow repeat,constants,note-calibrated,prove,jobs", 0, "GO: ", "");
+}
+
 static void a_run_against_itself_is_told(void **state)
 {
     (void)state;
@@ -457,6 +482,7 @@ int main(void)
         cmocka_unit_test(creep_is_seen_and_a_person_may_accept_it),
         cmocka_unit_test(a_first_night_is_held_against_what_replay_predicts),
         cmocka_unit_test(another_driver_is_refused_until_the_nights_begin_anew),
+        cmocka_unit_test(judgement_that_was_loosened_is_no_go),
         cmocka_unit_test(records_of_another_run_are_refused),
         cmocka_unit_test(a_reused_folder_is_judged_by_its_last_run),
         cmocka_unit_test(a_baseline_that_was_cut_short_hides_nothing),

@@ -349,10 +349,18 @@ static void disturbed_readings_and_other_devices_say_nothing(void **state)
     assert_non_null(strstr(words_of(&gate, "case-0"), "but the machine swapped (in the baseline)"));
     assert_int_equal(gate_case_of(&gate, "case-1")->levels[LEVEL_PROCESS], GATE_INSUFFICIENT);
     outcome_check(&gate, GATE_INCONCLUSIVE, "2 of 5 cases are missing or could not be judged");
-    sides->now.cases[1].machine = "cuda|NVIDIA H200|sm_90|8"; /* threads are no other device */
+    sides->now.cases[1].machine = "cuda|NVIDIA H200|sm_90|8"; /* threads are another machine, unless they may differ */
     gate = gate_of(&sides->now, &sides->base, NULL, 0);
+    assert_int_equal(gate_case_of(&gate, "case-1")->levels[LEVEL_PROCESS], GATE_INSUFFICIENT);
+    gate_release(&gate);
+    sides->base.figures.environment[ENVIRONMENT_THREADS] = "2";
+    sides->now.figures.environment[ENVIRONMENT_THREADS] = "8";
+    gate = gate_of(&sides->now, &sides->base, NULL, 0);
+    outcome_check(&gate, GATE_INCONCLUSIVE, "the threads differ from those of the baseline (2 -> 8), so that nothing");
+    gate = gate_of(&sides->now, &sides->base, NULL, 1U << GATE_REFUSAL_THREADS);
     assert_int_equal(gate_case_of(&gate, "case-1")->levels[LEVEL_PROCESS], GATE_BREACH);
     gate_release(&gate);
+    sides->base.figures.environment[ENVIRONMENT_THREADS] = NULL;
     sides->now.cases[1].measured = sides->base.cases[1].measured;
     sides->now.cases[0].measured.of[LEVEL_REQUESTED] += 1; /* what is counted nobody disturbs */
     gate = gate_of(&sides->now, &sides->base, NULL, 0);
@@ -399,8 +407,9 @@ static void words_of_allow_are_read(void **state)
     assert_int_equal(gate_allow_parse("suite,device", &allowed, NULL), STATUS_OK);
     assert_int_equal(allowed, 1U << GATE_REFUSAL_SUITE | 1U << GATE_REFUSAL_DEVICE);
     assert_int_equal(gate_allow_parse("drivers", &allowed, &error), STATUS_INVALID);
-    assert_string_equal(error.text, "'drivers' is nothing that could be allowed; write device, driver or suite, or "
-                                    "several of them with commas between them");
+    assert_string_equal(error.text,
+                        "'drivers' is nothing that could be allowed; write one or several of device,driver,suite,"
+                        "threads,tolerances,repeat,constants,note-calibrated,fitting,prove,jobs");
     assert_int_equal(gate_allow_parse("suite,", &allowed, NULL), STATUS_INVALID);
     assert_int_equal(gate_allow_parse("", &allowed, NULL), STATUS_INVALID);
 }
