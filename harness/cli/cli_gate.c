@@ -116,7 +116,7 @@ static enum status_code gate_give(const struct arguments *arguments, const struc
     }
     if (code == STATUS_OK) {
         /* A runner of GitHub looks for commands in standard error, too; the first annotation has the reason. */
-        const bool is_told = style->format == GATE_FORMAT_PAGE && gate->outcome != GATE_GO;
+        const bool is_told = style->format != GATE_FORMAT_github && gate->outcome != GATE_GO;
         *exit_code = exit_code_of(gate);
         exit_reason_print("gate", *exit_code, is_told ? gate->why : "");
     }

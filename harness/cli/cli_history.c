@@ -19,6 +19,7 @@ static const struct option_row options[] = {
     {"nights", OPTION_VALUE, "N", "show: the newest N runs; trend: of each suite and device (default 90)"},
     {"case", OPTION_VALUE, "GLOB", "trend, export: cases whose id, label or tag matches"},
     {"level", OPTION_VALUE, "LIST", "trend: of these alone: requested,allocated,reserved,device,process"},
+    {"fail", OPTION_FLAG, NULL, "trend: exit code 1 if a figure rose behind the night that was accepted last"},
     {"keep", OPTION_VALUE, "N", "prune: of each suite and device the newest N runs stay"},
     {"dry-run", OPTION_FLAG, NULL, "prune: say what would go, and change nothing"},
     {"format", OPTION_VALUE, "FORMAT", REPORT_PAGE_HELP "; export: jsonl or csv"},
@@ -49,7 +50,7 @@ static const struct action_row {
      "at most one RUN"},
     {"trend",
      history_trend_action,
-     {"suite", "device", "since", "before", "nights", "case", "level", "format", "output", "plots", NULL},
+     {"suite", "device", "since", "before", "nights", "case", "level", "fail", "format", "output", "plots", NULL},
      0,
      0,
      "no operand; --case GLOB chooses cases"},
@@ -145,8 +146,9 @@ const struct command command_history = {
                "The history is one file of SQLite. Records stay the source: the file can be made anew from them.\n"
                "docs/HISTORY.md says how steps are found and how sure they are.\n"
                "\n"
-               "Exit codes: 0; 2 if the history, the records or an option is wrong: what was imported before the\n"
-               "error stays, and a run is in the history as a whole or not at all.\n",
+               "Exit codes: 0; 1 if trend --fail finds a jump or a drift to more; 2 if the history, the records or\n"
+               "an option is wrong: what was imported before the error stays, and a run is in the history as a\n"
+               "whole or not at all.\n",
     .options = options,
     .operand_minimum = 0,
     .operand_maximum = OPERAND_COUNT_MAXIMUM,

@@ -194,6 +194,21 @@ static enum status_code trend_give(const struct arguments *arguments, const stru
     return code;
 }
 
+/* --fail: a rise is red until somebody accepts a night behind it, or --since begins there. */
+static void rises_judge(const struct trend *trend, enum exit_code *exit_code)
+{
+    const struct trend_step *worst = NULL;
+    struct text words = {0};
+    const int count = trend_rises(trend, &worst);
+    if (count > 0) {
+        *exit_code = EXIT_CODE_FAIL;
+        text_format(&words, "NO-GO: %d figure%s rose; the most: %s of %s, by %.1f %%", count, count == 1 ? "" : "s",
+                    level_peak_name(worst->level), worst->series->label, 100.0 * worst->share);
+        exit_reason_print("history trend", *exit_code, text_string(&words));
+    }
+    text_release(&words);
+}
+
 enum status_code history_trend_action(const struct arguments *arguments, enum exit_code *exit_code,
                                       struct status *error)
 {
@@ -201,7 +216,6 @@ enum status_code history_trend_action(const struct arguments *arguments, enum ex
     struct trend trend = {0};
     struct history *history = NULL;
     enum report_format format;
-    (void)exit_code;
     enum status_code code = request_read(arguments, &request, &format, error);
     if (code == STATUS_OK) {
         code = history_open(history_database(arguments), HISTORY_READ, &history, error);
@@ -217,6 +231,9 @@ enum status_code history_trend_action(const struct arguments *arguments, enum ex
     }
     if (code == STATUS_OK) {
         code = trend_give(arguments, &trend, format, error);
+    }
+    if (code == STATUS_OK && arguments_value(arguments, "fail") != NULL) {
+        rises_judge(&trend, exit_code);
     }
     trend_release(&trend);
     history_close(history);

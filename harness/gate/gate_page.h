@@ -9,8 +9,9 @@
 
 /* X(NAME, word): formats that only a gate has, beside those of every page (report.h).
  *
- *   github  annotations of GitHub's workflow commands, then the table, of which no line is a command */
-#define GATE_FORMAT_TABLE(X) X(github, "github")
+ *   github  annotations of GitHub's workflow commands, then the table, of which no line is a command
+ *   junit   a test for the gate and one for each case, for CI servers */
+#define GATE_FORMAT_TABLE(X) X(github, "github") X(junit, "junit")
 
 enum gate_format {
     GATE_FORMAT_PAGE, /* style->page says which */

@@ -201,6 +201,34 @@ enum status_code trend_make(struct history *history, const struct trend_request 
                                       : code;
 }
 
+/* The place of the night that was accepted last; -1: none was. */
+static int accepted_night(const struct trend_group *group)
+{
+    int found = -1;
+    for (int night = 0; night < group->night_count; night++) {
+        found = group->nights[night].accepted_by != NULL ? night : found;
+    }
+    return found;
+}
+
+int trend_rises(const struct trend *trend, const struct trend_step **worst)
+{
+    int count = 0;
+    *worst = NULL;
+    for (int at = 0; at < trend->group_count; at++) {
+        const struct trend_group *group = &trend->groups[at];
+        const int accepted = accepted_night(group);
+        for (int number = 0; number < group->step_count; number++) {
+            const struct trend_step *one = &group->steps[number];
+            const bool is_rise = one->step.kind != STEP_EXCURSION && one->step.to > accepted &&
+                                 one->step.after_bytes > one->step.before_bytes;
+            count += is_rise ? 1 : 0;
+            *worst = is_rise && (*worst == NULL || one->share > (*worst)->share) ? one : *worst;
+        }
+    }
+    return count;
+}
+
 void trend_release(struct trend *trend)
 {
     arena_release(&trend->arena);

@@ -194,6 +194,12 @@ static void steps_are_shown_and_kept(void **state)
                 WORDS("nightly on cuda (NVIDIA H200): 6 nights", "2026-11-04: 1 jump since 2026-11-03\n",
                       "program revision: abc0001 -> abc0002\n", "+1.00 KiB", "allocated"));
     expect_said(scene, WORDS("trend", "--level", "process,requested"), WORDS("no step in any case\n"));
+    struct command_result red = history_run(scene, WORDS("trend", "--fail"));
+    assert_int_equal(red.exit_code, 1);
+    command_says(&red.output, "1 jump since");
+    command_says(&red.error, "exit code 1: NO-GO: 1 figure rose; the most: allocated peak of gpt2 infer");
+    command_result_release(&red);
+    expect_said(scene, WORDS("trend", "--fail", "--level", "process,requested"), WORDS("no step in any case\n"));
     command_needed("gnuplot");
     snprintf(page, sizeof page, "%s/trend.html", scene->folder);
     snprintf(plots, sizeof plots, "%s/plots", scene->folder);

@@ -323,6 +323,42 @@ static void a_document_has_every_case(void **state)
     gate_release(&gate);
 }
 
+/* A server counts the elements that the head announces, and no page is greener than the exit code. */
+static void a_page_for_servers_is_no_greener_than_the_gate(void **state)
+{
+    (void)state;
+    sides_begin();
+    now.cases[0].measured.of[LEVEL_REQUESTED] += 1;
+    now.cases[1].standing = STANDING_BROKEN;
+    now.cases[1].status = "timeout";
+    now.cases[1].reason = "ended <after> \"120\" s";
+    now.cases[2].measured.of[LEVEL_REQUESTED] -= 1;
+    now.cases[3].standing = base.cases[3].standing = STANDING_SKIP;
+    now.cases[3].status = base.cases[3].status = "skip";
+    struct gate gate = gate_of(&now, &base, NULL, 0);
+    struct text page = page_of(&gate, "junit", 80);
+    const char *const parts[] = {
+        "<testsuite name=\"assay gate\" tests=\"6\" failures=\"2\" errors=\"1\" skipped=\"1\" time=\"0.000\" "
+        "timestamp=\"2026-11-20T02:00:00\"",
+        "name=\"outcome\" time=\"0.000\">\n      <failure message=\"NO-GO: 1 of 5",
+        "name=\"case-0\" time=\"0.000\">\n      <failure message=\"requested peak",
+        "ended &lt;after&gt; &quot;120&quot; s\" type=\"INSUFFICIENT\"/>", "<system-out>WARN: requested peak"};
+    for (size_t at = 0; at < sizeof parts / sizeof parts[0]; at++) {
+        if (strstr(text_string(&page), parts[at]) == NULL) {
+            fail_msg("no '%s' in\n%s", parts[at], text_string(&page));
+        }
+    }
+    text_release(&page);
+    gate_release(&gate);
+    sides_begin();
+    now.figures.ended = false; /* no case says it */
+    gate = gate_of(&now, &base, NULL, 0);
+    page = page_of(&gate, "junit", 80);
+    assert_non_null(strstr(text_string(&page), "tests=\"6\" failures=\"0\" errors=\"1\""));
+    text_release(&page);
+    gate_release(&gate);
+}
+
 static void a_format_that_is_none_lists_those_that_are(void **state)
 {
     struct gate_style style;
@@ -330,7 +366,7 @@ static void a_format_that_is_none_lists_those_that_are(void **state)
     (void)state;
     assert_int_equal(gate_format_parse("githubb", &style, &error), STATUS_INVALID);
     assert_non_null(
-        strstr(error.text, "'githubb' is not a format of a gate; use table, md, json, html or latex; github"));
+        strstr(error.text, "'githubb' is not a format of a gate; use table, md, json, html or latex; github; junit"));
     assert_int_equal(gate_format_parse("csv", &style, &error), STATUS_INVALID);
 }
 
@@ -348,6 +384,7 @@ int main(void)
         cmocka_unit_test(a_percent_sign_stays_one),
         cmocka_unit_test(pages_for_readers_escape),
         cmocka_unit_test(a_document_has_every_case),
+        cmocka_unit_test(a_page_for_servers_is_no_greener_than_the_gate),
         cmocka_unit_test(a_format_that_is_none_lists_those_that_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

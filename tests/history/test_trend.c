@@ -93,6 +93,33 @@ static void steps_are_dated(void **state)
     trend_release(&trend);
 }
 
+/* What rose counts until a night behind it was accepted. */
+static void rises_count_behind_the_night_that_was_accepted(void **state)
+{
+    struct history_scene *scene = *state;
+    const struct trend_step *worst = NULL;
+    nights_make(scene);
+    struct trend trend = trend_of(scene, (struct trend_request){0});
+    assert_int_equal(trend_rises(&trend, &worst), 4); /* a jump, and three drifts */
+    assert_int_equal(worst->level, LEVEL_ALLOCATED);
+    trend_release(&trend);
+    struct history *history = history_opened(scene);
+    assert_int_equal(history_accept(history, "run-12", "2026-10-14T09:00:00Z", "ada", "", &scene->error), STATUS_OK);
+    assert_int_equal(history_accept(history, "run-99", "2026-10-14T09:00:00Z", "ada", "", &scene->error),
+                     STATUS_INVALID);
+    history_close(history);
+    trend = trend_of(scene, (struct trend_request){0});
+    assert_int_equal(trend_rises(&trend, &worst), 3);
+    assert_int_equal(worst->step.kind, STEP_DRIFT);
+    trend_release(&trend);
+    history = history_opened(scene);
+    assert_int_equal(history_accept(history, "run-23", "2026-10-25T09:00:00Z", "ada", "", &scene->error), STATUS_OK);
+    history_close(history);
+    trend = trend_of(scene, (struct trend_request){0});
+    assert_int_equal(trend_rises(&trend, &worst), 0);
+    trend_release(&trend);
+}
+
 static void cases_levels_and_nights_are_chosen(void **state)
 {
     struct history_scene *scene = *state;
@@ -327,6 +354,7 @@ int main(void)
 #define SCENE_TEST(test) cmocka_unit_test_setup_teardown(test, history_scene_open, history_scene_close)
     const struct CMUnitTest tests[] = {
         SCENE_TEST(steps_are_dated),
+        SCENE_TEST(rises_count_behind_the_night_that_was_accepted),
         SCENE_TEST(cases_levels_and_nights_are_chosen),
         SCENE_TEST(disturbed_readings_do_not_count),
         SCENE_TEST(a_reading_takes_the_night_of_what_was_counted),
