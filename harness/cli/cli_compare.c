@@ -19,19 +19,6 @@ static const struct option_row options[] = {
     {NULL, OPTION_FLAG, NULL, NULL},
 };
 
-static enum exit_code exit_code_of_outcome(enum difference_outcome outcome)
-{
-    switch (outcome) {
-    case DIFFERENCE_SAME:
-        return EXIT_CODE_PASS;
-    case DIFFERENCE_CHANGED:
-        return EXIT_CODE_FAIL;
-    case DIFFERENCE_INCONCLUSIVE:
-        break;
-    }
-    return EXIT_CODE_INCONCLUSIVE;
-}
-
 static enum status_code limits_read(const struct arguments *arguments, struct difference_options *limits,
                                     struct status *error)
 {
@@ -103,7 +90,7 @@ static enum status_code comparison_give(const struct side *base, const struct si
     }
     code = page_sink_close(&sink, code, error);
     if (code == STATUS_OK) {
-        *exit_code = exit_code_of_outcome(difference_outcome(difference));
+        *exit_code = (enum exit_code)run_outcome_exit_code(difference_outcome(difference));
     }
     difference_release(difference);
     return code;
@@ -165,9 +152,10 @@ const struct command command_compare = {
                "an unchanged machine, whatever the model. A percentage is of BASE's figure.\n"
                "\n"
                "Exit codes:\n"
-               "  0  nothing is beyond its tolerance\n"
-               "  1  something is, or a status or a prediction changed\n"
-               "  3  only a case of BASE is missing, or a reading beyond is gone, disturbed, or of another device\n"
+               "  0  GO: nothing is beyond its tolerance\n"
+               "  1  NO-GO: something is, or a status or a prediction changed\n"
+               "  3  INCONCLUSIVE: only a case of BASE is missing, or a reading beyond is gone, disturbed, or of\n"
+               "     another device\n"
                "\n"
                "With --within, for results of two programs (PyTorch's and ours), only allocated peaks decide:\n"
                "  0  every allocated peak of BASE is met\n"

@@ -40,11 +40,7 @@ static const struct option_row options[] = {
 
 static enum exit_code exit_code_of(const struct gate *gate)
 {
-    const enum gate_outcome outcome = gate->outcome;
-    return gate->is_unjudged       ? EXIT_CODE_FIRST
-           : outcome == GATE_GO    ? EXIT_CODE_PASS
-           : outcome == GATE_NO_GO ? EXIT_CODE_FAIL
-                                   : EXIT_CODE_INCONCLUSIVE;
+    return gate->is_unjudged ? EXIT_CODE_FIRST : (enum exit_code)run_outcome_exit_code(gate->outcome);
 }
 
 static enum status_code style_read(const struct arguments *arguments, struct gate_style *style, struct status *error)
@@ -116,7 +112,7 @@ static enum status_code gate_give(const struct arguments *arguments, const struc
     }
     if (code == STATUS_OK) {
         /* A runner of GitHub looks for commands in standard error, too; the first annotation has the reason. */
-        const bool is_told = style->format != GATE_FORMAT_github && gate->outcome != GATE_GO;
+        const bool is_told = style->format != GATE_FORMAT_github && gate->outcome != RUN_PASS;
         *exit_code = exit_code_of(gate);
         exit_reason_print("gate", *exit_code, is_told ? gate->why : "");
     }

@@ -108,23 +108,23 @@ static void case_count(struct gate *gate, const struct gate_case *one)
 }
 
 /* What is known to be wrong comes before what is not known. */
-static enum gate_outcome outcome_of(const struct gate *gate)
+static enum run_outcome outcome_of(const struct gate *gate)
 {
     const struct run_figures *run = gate->run;
     const bool is_cut = !run->ended || run->absent_count > 0 || run->unnamed_absent_count > 0;
     const bool is_idle =
         gate->judged_count == 0 || gate->figure_count == 0 || (gate->baseline != NULL && gate->held_count == 0);
-    return gate->breach_count > 0 ? GATE_NO_GO
+    return gate->breach_count > 0 ? RUN_FAIL
            : is_cut || gate->stranger != NULL || gate->refused != 0 || gate->lacking != NULL ||
                    gate->unknown_count > 0 || is_idle
-               ? GATE_INCONCLUSIVE
-               : GATE_GO;
+               ? RUN_INCONCLUSIVE
+               : RUN_PASS;
 }
 
 /* Whether the run is well in itself, and nobody can say more. */
 static bool is_unjudged(const struct gate *gate)
 {
-    return gate->outcome == GATE_INCONCLUSIVE && gate->baseline == NULL && gate->stranger == NULL &&
+    return gate->outcome == RUN_INCONCLUSIVE && gate->baseline == NULL && gate->stranger == NULL &&
            gate->lacking == NULL && gate->figure_count == 0 && gate->judged_count > 0 && gate->unknown_count == 0 &&
            gate->run->ended && gate->run->absent_count + gate->run->unnamed_absent_count == 0;
 }

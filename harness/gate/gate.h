@@ -14,6 +14,7 @@
 #include "harness/base/status.h"
 #include "harness/base/text.h"
 #include "harness/gate/gate_policy.h"
+#include "harness/record/outcome.h"
 #include "harness/report/run_figures.h"
 
 /* X(NAME, word): of a figure and of a case, the gravest last. That of a case is the gravest of its figures and of the
@@ -44,10 +45,7 @@ enum gate_verdict {
         GATE_VERDICT_COUNT
 };
 
-enum gate_outcome { GATE_GO, GATE_NO_GO, GATE_INCONCLUSIVE };
-
 const char *gate_verdict_word(enum gate_verdict verdict); /* "PASS", ..., "-" for GATE_NONE */
-const char *gate_outcome_word(enum gate_outcome outcome); /* "GO", "NO-GO", "INCONCLUSIVE" */
 
 /* X(NAME, word of --allow, its property, and another one or the same): what may not differ between the two sides,
  * unless it is allowed. Whoever loosens how a run is measured or judged gets no GO by it. Tolerances of another suite
@@ -146,7 +144,7 @@ struct gate {
     struct gate_known_count *knowns; /* [policy->known_count] */
     int figure_count;                /* that were judged: held against something, or by a verdict of the run */
     int *rule_uses;                  /* [policy->rule_count]: figures that a rule was taken for */
-    enum gate_outcome outcome;
+    enum run_outcome outcome;
     bool is_unjudged; /* there is no baseline, and nothing else that a figure could be held against */
     const char *why;  /* one sentence */
 };

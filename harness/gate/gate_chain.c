@@ -51,7 +51,7 @@ static enum status_code night_judge(const struct gate_chain *chain, const struct
                                              .baseline = chain->kept_count > 1 ? &merged : runs[0],
                                              .reference = gate_chain_reference(chain)};
         code = gate_make(night, &options, &gate, error);
-        const bool passes = code == STATUS_OK && (gate.outcome == GATE_GO || gate.is_unjudged);
+        const bool passes = code == STATUS_OK && (gate.outcome == RUN_PASS || gate.is_unjudged);
         *fate = !passes                 ? NIGHT_FAILED
                 : rests_on_known(&gate) ? NIGHT_KNOWN
                 : gate.better_count > 0 ? NIGHT_BETTER

@@ -152,7 +152,7 @@ enum status_code gate_document_write(const struct gate *gate, struct text *text,
     cases_write(gate, &document);
     json_document_member(&document, "notes", notes);
     json_document_member(&document, "why", json_string_new(gate->why));
-    json_document_value(&document, "  \"outcome\": ", json_string_new(gate_outcome_word(gate->outcome)));
+    json_document_value(&document, "  \"outcome\": ", json_string_new(run_outcome_verdict(gate->outcome)));
     text_append(text, "\n}\n");
     return document.code == STATUS_OK ? text_status(text, "the document of a gate", error) : document.code;
 }

@@ -118,8 +118,8 @@ void gate_github_refusal_write(const struct status *reason, struct text *text)
 
 void gate_github_write(const struct gate *gate, const struct text *table, struct text *text)
 {
-    const char *kind = gate->outcome == GATE_GO ? "notice" : "error";
-    annotation_append(text, gate, kind, gate_outcome_word(gate->outcome), gate->why, NULL);
+    const char *kind = gate->outcome == RUN_PASS ? "notice" : "error";
+    annotation_append(text, gate, kind, run_outcome_verdict(gate->outcome), gate->why, NULL);
     cases_annotate(text, gate, true);
     cases_annotate(text, gate, false);
     table_append(text, table);

@@ -60,7 +60,7 @@ static void case_append(struct text *text, const struct gate *gate, const struct
 /* Of the outcome itself, which may be of no case: a run that was cut short, a baseline that was refused. */
 static const char *element_of_outcome(const struct gate *gate)
 {
-    return gate->outcome == GATE_GO ? NULL : gate->outcome == GATE_NO_GO ? "failure" : "error";
+    return gate->outcome == RUN_PASS ? NULL : gate->outcome == RUN_FAIL ? "failure" : "error";
 }
 
 static void head_append(struct text *text, const struct gate *gate)
@@ -93,7 +93,7 @@ void gate_junit_write(const struct gate *gate, const struct text *table, struct 
     (void)table;
     text_append(text, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
     head_append(text, gate);
-    test_append(text, "gate", "outcome", element_of_outcome(gate), gate_outcome_word(gate->outcome), gate->why);
+    test_append(text, "gate", "outcome", element_of_outcome(gate), run_outcome_verdict(gate->outcome), gate->why);
     for (int at = 0; at < gate->case_count; at++) {
         case_append(text, gate, &gate->cases[gate->order[at]]);
     }

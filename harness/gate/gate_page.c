@@ -39,10 +39,10 @@ static bool is_trouble(const struct gate_case *one)
 static void verdict_describe(const struct telling *telling)
 {
     const struct gate *gate = telling->gate;
-    const char *word = gate_outcome_word(gate->outcome);
+    const char *word = run_outcome_verdict(gate->outcome);
     struct text words = {0};
     text_format(&words, "%s.", gate->why + strlen(word));
-    page_verdict(telling->page, MEDIA_READ, word, gate->outcome != GATE_GO, text_string(&words));
+    page_verdict(telling->page, MEDIA_READ, word, gate->outcome != RUN_PASS, text_string(&words));
     telling->page->failed = telling->page->failed || words.failed;
     text_release(&words);
 }
@@ -425,7 +425,7 @@ enum status_code gate_summary_render(const struct gate *gate, struct text *text,
         code = gate_render(gate, &style, &page, error);
         fits = page.length < GATE_SUMMARY_BYTES;
         if (code == STATUS_OK && !fits && rows == 0) { /* a single name is longer than that */
-            text_format(text, "# Gate\n\n**%s**\n", gate_outcome_word(gate->outcome));
+            text_format(text, "# Gate\n\n**%s**\n", run_outcome_verdict(gate->outcome));
             fits = true;
         } else if (code == STATUS_OK && fits) {
             text_append(text, text_string(&page));

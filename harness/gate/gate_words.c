@@ -15,12 +15,6 @@ const char *gate_verdict_word(enum gate_verdict verdict)
     return verdict == GATE_NONE ? "-" : words[verdict];
 }
 
-const char *gate_outcome_word(enum gate_outcome outcome)
-{
-    static const char *const words[] = {"GO", "NO-GO", "INCONCLUSIVE"};
-    return words[outcome];
-}
-
 static const char *refusal_word(int refusal)
 {
 #define REFUSAL_WORD(name, word, first, second) word,
@@ -349,17 +343,17 @@ static void go_append(struct text *text, const struct gate *gate)
 void gate_why_append(struct text *text, const struct gate *gate)
 {
     const char *separator = "";
-    text_format(text, "%s: ", gate_outcome_word(gate->outcome));
+    text_format(text, "%s: ", run_outcome_verdict(gate->outcome));
     switch (gate->outcome) {
-    case GATE_GO:
+    case RUN_PASS:
         go_append(text, gate);
         break;
-    case GATE_NO_GO:
+    case RUN_FAIL:
         text_format(text, "%d of %d cases %s beyond %s bounds, or failed", gate->breach_count, gate->case_count,
                     are(gate->breach_count), gate->breach_count == 1 ? "its" : "their");
         first_append(text, gate);
         break;
-    case GATE_INCONCLUSIVE:
+    default:
         unknown_append(text, gate, &separator);
         break;
     }

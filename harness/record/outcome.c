@@ -9,18 +9,23 @@
 #include "harness/record/verdict_words.h"
 
 static const struct {
-    const char *name, *headline;
+    const char *name, *headline, *verdict;
     int exit_code;
-} outcomes[] = {[RUN_PASS] = {"pass", "PASS", 0},
-                [RUN_FAIL] = {"fail", "FAIL", 1},
-                [RUN_INCONCLUSIVE] = {"inconclusive", "INCONCLUSIVE", 3},
-                [RUN_SKIPPED] = {"skipped", "SKIPPED", 77}};
+} outcomes[] = {[RUN_PASS] = {"pass", "PASS", "GO", 0},
+                [RUN_FAIL] = {"fail", "FAIL", "NO-GO", 1},
+                [RUN_INCONCLUSIVE] = {"inconclusive", "INCONCLUSIVE", "INCONCLUSIVE", 3},
+                [RUN_SKIPPED] = {"skipped", "SKIPPED", "SKIPPED", 77}};
 
 enum { OUTCOME_COUNT = sizeof outcomes / sizeof outcomes[0] };
 
 const char *run_outcome_name(enum run_outcome outcome)
 {
     return (unsigned)outcome < OUTCOME_COUNT ? outcomes[outcome].name : "unknown";
+}
+
+const char *run_outcome_verdict(enum run_outcome outcome)
+{
+    return (unsigned)outcome < OUTCOME_COUNT ? outcomes[outcome].verdict : "unknown";
 }
 
 int run_outcome_exit_code(enum run_outcome outcome)

@@ -20,6 +20,9 @@ enum run_outcome {
 };
 
 const char *run_outcome_name(enum run_outcome outcome); /* "pass", "fail", "inconclusive", "skipped" */
+/* The same where one result is held against another, in a gate and a comparison: "GO", "NO-GO", "INCONCLUSIVE",
+ * "SKIPPED". */
+const char *run_outcome_verdict(enum run_outcome outcome);
 int run_outcome_exit_code(enum run_outcome outcome);
 
 /* How a case line stands, the gravest last. */

@@ -9,12 +9,6 @@
 
 #include "harness/report/difference_view.h"
 
-const char *difference_outcome_name(enum difference_outcome outcome)
-{
-    static const char *const names[] = {"same", "changed", "inconclusive"};
-    return names[outcome];
-}
-
 const char *rule_source_name(enum rule_source source)
 {
     static const char *const names[] = {"exact", "default", "suite", "option"};
@@ -222,7 +216,7 @@ static enum status_code level_summarise(struct difference *difference, enum leve
 
 /* What decides when there is a limit: what is known to be wrong before what is not known. If BASE measured nothing,
  * nothing agrees. */
-static enum difference_outcome within_judge(struct difference *difference)
+static enum run_outcome within_judge(struct difference *difference)
 {
     for (int at = 0; at < difference->missing_count; at++) {
         difference->unmeasured_count +=
@@ -240,19 +234,17 @@ static enum difference_outcome within_judge(struct difference *difference)
         difference->beyond_within_count += both && fabs(relative) > difference->within;
     }
     bool unknown = difference->unmeasured_count > 0 || difference->held_count == 0 || difference->short_count > 0;
-    return difference->beyond_within_count > 0 ? DIFFERENCE_CHANGED
-           : unknown                           ? DIFFERENCE_INCONCLUSIVE
-                                               : DIFFERENCE_SAME;
+    return difference->beyond_within_count > 0 ? RUN_FAIL : unknown ? RUN_INCONCLUSIVE : RUN_PASS;
 }
 
-static enum difference_outcome outcome_of(struct difference *difference)
+static enum run_outcome outcome_of(struct difference *difference)
 {
     if (difference->within >= 0.0) {
         return within_judge(difference);
     }
     bool unknown = difference->open_count > 0 || difference->missing_count > 0 || difference->unnamed_count > 0 ||
                    difference->measured_count == 0;
-    return difference->changed_count > 0 ? DIFFERENCE_CHANGED : unknown ? DIFFERENCE_INCONCLUSIVE : DIFFERENCE_SAME;
+    return difference->changed_count > 0 ? RUN_FAIL : unknown ? RUN_INCONCLUSIVE : RUN_PASS;
 }
 
 enum status_code difference_make(const struct report *base, const struct report *new_report,
@@ -297,7 +289,7 @@ void difference_release(struct difference *difference)
     }
 }
 
-enum difference_outcome difference_outcome(const struct difference *difference)
+enum run_outcome difference_outcome(const struct difference *difference)
 {
     return difference->outcome;
 }

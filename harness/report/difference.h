@@ -11,6 +11,7 @@
 
 #include "harness/base/status.h"
 #include "harness/base/text.h"
+#include "harness/record/outcome.h"
 #include "harness/record/tolerance.h"
 #include "harness/report/report.h"
 
@@ -19,19 +20,14 @@
  * 2 MiB pages in which a GPU driver hands out memory. */
 #define DIFFERENCE_READING_BYTES (INT64_C(4) << 20)
 
-enum difference_outcome {
-    /* Every case of BASE is in NEW, with equal status and no figure beyond its tolerance. */
-    DIFFERENCE_SAME,
-    /* A status or a prediction changed, a figure is beyond its tolerance or not measured any more; with `within`: an
-     * allocated peak is further off than that. */
-    DIFFERENCE_CHANGED,
-    /* None of that, but a case of BASE is not in NEW, a reading that would be beyond is disturbed, of another device,
-     * or gone, or nothing was measured on both sides; with `within`: an allocated peak of BASE is not measured in NEW,
-     * or BASE has none. */
-    DIFFERENCE_INCONCLUSIVE
-};
-
-const char *difference_outcome_name(enum difference_outcome outcome); /* "same", "changed", "inconclusive" */
+/* What a comparison comes to (harness/record/outcome.h):
+ *
+ *   RUN_PASS          every case of BASE is in NEW, with equal status and no figure beyond its tolerance
+ *   RUN_FAIL          a status or a prediction changed, a figure is beyond its tolerance or not measured any more; with
+ *                     `within`: an allocated peak is further off than that
+ *   RUN_INCONCLUSIVE  none of that, but a case of BASE is not in NEW, a reading that would be beyond is disturbed, of
+ *                     another device, or gone, or nothing was measured on both sides; with `within`: an allocated peak
+ *                     of BASE is not measured in NEW, or BASE has none */
 
 struct difference_options {
     /* Two programs are compared: how far an allocated peak may be off, as a fraction of BASE's, and nothing else
@@ -50,7 +46,7 @@ enum status_code difference_make(const struct report *base, const struct report 
 
 void difference_release(struct difference *difference); /* NULL is accepted */
 
-enum difference_outcome difference_outcome(const struct difference *difference);
+enum run_outcome difference_outcome(const struct difference *difference);
 
 struct difference_style {
     enum report_format format;

@@ -190,7 +190,7 @@ enum status_code difference_document_write(const struct difference *difference, 
     absences_write(difference, &document);
     json_document_member(&document, "why",
                          difference->within < 0.0 ? json_string_new(text_string(&why)) : json_null_new());
-    json_document_value(&document, "  \"outcome\": ", json_string_new(difference_outcome_name(difference->outcome)));
+    json_document_value(&document, "  \"outcome\": ", json_string_new(run_outcome_verdict(difference->outcome)));
     text_append(text, "\n}\n");
     text_release(&why);
     return document.code;

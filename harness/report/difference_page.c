@@ -22,7 +22,7 @@ static void within_append(struct text *words, const struct difference *differenc
 static void verdict_describe(const struct contrast *contrast)
 {
     const struct difference *difference = contrast->difference;
-    const char *name = difference_outcome_name(difference->outcome);
+    const char *name = run_outcome_verdict(difference->outcome);
     struct text words = {0};
     if (difference->within < 0.0) {
         outcome_append(&words, difference);
@@ -31,7 +31,7 @@ static void verdict_describe(const struct contrast *contrast)
         within_append(&words, difference);
     }
     text_append(&words, ".");
-    page_verdict(contrast->page, MEDIA_READ, name, difference->outcome == DIFFERENCE_CHANGED,
+    page_verdict(contrast->page, MEDIA_READ, name, difference->outcome == RUN_FAIL,
                  words.failed ? "" : text_string(&words) + strlen(name));
     page_say(contrast->page, BLOCK_TEXT, MEDIA_READ,
              "%d same, %d changed, %d not judged, %d missing from the new records, %d only in them.",

@@ -148,7 +148,7 @@ struct difference {
     struct level_summary levels[LEVEL_COUNT];
     int beyond_within_count, unmeasured_count; /* with `within`: allocated peaks beyond it, and not measured in NEW */
     int held_count;                            /* with `within`: allocated peaks that both measured */
-    enum difference_outcome outcome;
+    enum run_outcome outcome;
 };
 
 /* "requested, allocated, reserved: exact; device, process: 4.00 MiB (default)". */

@@ -136,7 +136,7 @@ void outcome_append(struct text *text, const struct difference *difference)
     count_append(&reasons, "another status", difference->status_count);
     count_append(&reasons, "another prediction", difference->prediction_count);
     unknowns_append(&reasons, difference);
-    text_append(text, difference_outcome_name(difference->outcome));
+    text_append(text, run_outcome_verdict(difference->outcome));
     text_append(text, reasons.length > 0 ? ": " : ": no figure is beyond its tolerance");
     text_append(text, reasons.length > 0 ? text_string(&reasons) + 2 : "");
     base_append(text, difference->base);

@@ -78,13 +78,13 @@ static void the_environment_is_read_before_the_cases(void **state)
     (void)state;
     compare_check(BASE, NULL, NULL, 0,
                   (const char *const[]){"environment: no difference is recorded", "same     ",
-                                        "same: no figure is beyond its tolerance\n", NULL});
+                                        "GO: no figure is beyond its tolerance\n", NULL});
     compare_check(kernel, NULL, NULL, 0,
                   (const char *const[]){"environment: 1 difference", "kernel of the host ", " -> Linux 9.99",
                                         "same     ", "the environment differs in kernel of the host\n", NULL});
     compare_check(grown, NULL, NULL, 1,
                   (const char *const[]){"environment: 1 difference", "kernel of the host ", "changed  ", "beyond",
-                                        "changed: process beyond 4.00 MiB in ", NULL});
+                                        "NO-GO: process beyond 4.00 MiB in ", NULL});
     compare_check(grown, "--tolerance", "process=none", 0, (const char *const[]){"process: not judged", NULL});
     compare_check(grown, "--within", "0%", 0, (const char *const[]){"0 allocated peaks beyond 0 %", NULL});
 }
@@ -130,11 +130,11 @@ static void the_formats_of_the_help_are_taken(void **state)
     (void)state;
     static const struct {
         const char *name, *says;
-    } rows[] = {{"table", "changed: process beyond"},
+    } rows[] = {{"table", "NO-GO: process beyond"},
                 {"md", "# Comparison of two results"},
                 {"html", "<h1>Comparison of two results</h1>"},
                 {"latex", "\\section*{Comparison of two results}"},
-                {"json", "\"outcome\": \"changed\""}};
+                {"json", "\"outcome\": \"NO-GO\""}};
     struct command_result help = command_named("compare", (const char *[]){"--help", NULL});
     assert_non_null(strstr(text_string(&help.output), " " REPORT_PAGE_HELP "\n"));
     for (size_t at = 0; at < sizeof rows / sizeof rows[0]; at++) {

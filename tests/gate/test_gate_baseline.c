@@ -138,7 +138,7 @@ static void a_baseline_of_two_drivers_is_refused(void **state)
     struct gate gate;
     assert_false(merged.ended);
     assert_int_equal(gate_make(&sides[3].figures, &options, &gate, NULL), STATUS_OK);
-    assert_int_equal(gate.outcome, GATE_INCONCLUSIVE);
+    assert_int_equal(gate.outcome, RUN_INCONCLUSIVE);
     assert_non_null(strstr(gate.why, "the driver differs from that of the baseline (570, 580 -> 570)"));
     gate_release(&gate);
     run_figures_release(&merged);

@@ -157,7 +157,7 @@ static void a_summary_of_an_endless_name_still_says_the_verdict(void **state)
     struct gate gate = gate_of(&now, &base, NULL, 0);
     assert_int_equal(gate_summary_render(&gate, &page, NULL), STATUS_OK);
     assert_in_range(page.length, 5, GATE_SUMMARY_BYTES - 1);
-    assert_non_null(strstr(text_string(&page), gate_outcome_word(gate.outcome)));
+    assert_non_null(strstr(text_string(&page), run_outcome_verdict(gate.outcome)));
     text_release(&page);
     gate_release(&gate);
     free(name);

@@ -24,12 +24,12 @@ static void sides_begin(void)
     side_make(&now);
 }
 
-static void outcome_check(const char *policy_text, enum gate_outcome outcome, const char *part)
+static void outcome_check(const char *policy_text, enum run_outcome outcome, const char *part)
 {
     struct gate_policy policy = policy_of(policy_text);
     struct gate gate = gate_of(&now, &base, &policy, 0);
     if (gate.outcome != outcome || strstr(gate.why, part) == NULL) {
-        fail_msg("not %s with '%s': %s", gate_outcome_word(outcome), part, gate.why);
+        fail_msg("not %s with '%s': %s", run_outcome_verdict(outcome), part, gate.why);
     }
     gate_release(&gate);
     gate_policy_release(&policy);
@@ -90,20 +90,19 @@ static void warn_lies_below_fail(void **state)
     (void)state;
     sides_begin();
     now.cases[0].measured.of[LEVEL_PROCESS] += 6 * mib; /* of 610 */
-    outcome_check(policy, GATE_GO, "5 cases held against the baseline, none beyond its bounds");
+    outcome_check(policy, RUN_PASS, "5 cases held against the baseline, none beyond its bounds");
     now.cases[0].measured.of[LEVEL_PROCESS] += 1 * mib;
-    outcome_check(policy, GATE_GO, "1 with a warning");
+    outcome_check(policy, RUN_PASS, "1 with a warning");
     now.cases[0].measured.of[LEVEL_PROCESS] += 6 * mib;
-    outcome_check(policy, GATE_NO_GO, "(+13.00 MiB, +2.13 %), allowed are 2 % more (rule of line 3)");
-    outcome_check(HEAD "  - {cases: '*', levels: process, fail: none}\n", GATE_GO, "none beyond its bounds");
-    outcome_check(HEAD "  - {cases: '*', levels: process, warn: 0, fail: none}\n", GATE_GO, "1 with a warning");
+    outcome_check(policy, RUN_FAIL, "(+13.00 MiB, +2.13 %), allowed are 2 % more (rule of line 3)");
+    outcome_check(HEAD "  - {cases: '*', levels: process, fail: none}\n", RUN_PASS, "none beyond its bounds");
+    outcome_check(HEAD "  - {cases: '*', levels: process, warn: 0, fail: none}\n", RUN_PASS, "1 with a warning");
 }
 
 static void a_direction_says_where_it_gets_worse(void **state)
 {
     static const char *const directions[] = {"higher", "lower", "both"};
-    static const enum gate_outcome outcomes[][2] = {
-        {GATE_NO_GO, GATE_GO}, {GATE_GO, GATE_NO_GO}, {GATE_NO_GO, GATE_NO_GO}};
+    static const enum run_outcome outcomes[][2] = {{RUN_FAIL, RUN_PASS}, {RUN_PASS, RUN_FAIL}, {RUN_FAIL, RUN_FAIL}};
     (void)state;
     for (int direction = 0; direction < 3; direction++) {
         for (int less = 0; less < 2; less++) {
@@ -117,7 +116,7 @@ static void a_direction_says_where_it_gets_worse(void **state)
     }
     sides_begin();
     now.cases[0].measured.of[LEVEL_ALLOCATED] -= 512;
-    outcome_check(HEAD "  - {cases: '*', direction: both}\n", GATE_NO_GO,
+    outcome_check(HEAD "  - {cases: '*', direction: both}\n", RUN_FAIL,
                   "(-512 B, -0.00 %), no other figure is allowed (rule of line 3)");
 }
 
@@ -125,10 +124,9 @@ static void a_tier_says_what_decides(void **state)
 {
     static const struct {
         const char *tier;
-        enum gate_outcome beyond, missing;
-    } rows[] = {{"critical", GATE_NO_GO, GATE_INCONCLUSIVE},
-                {"supporting", GATE_NO_GO, GATE_GO},
-                {"advisory", GATE_GO, GATE_GO}};
+        enum run_outcome beyond, missing;
+    } rows[] = {
+        {"critical", RUN_FAIL, RUN_INCONCLUSIVE}, {"supporting", RUN_FAIL, RUN_PASS}, {"advisory", RUN_PASS, RUN_PASS}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct text policy = {0};
@@ -137,7 +135,7 @@ static void a_tier_says_what_decides(void **state)
         now.cases[1].measured.of[LEVEL_RESERVED] += 1;
         outcome_check(text_string(&policy), rows[i].beyond, "");
         now.cases[0].measured.of[LEVEL_RESERVED] += 1; /* of another tier */
-        outcome_check(text_string(&policy), GATE_NO_GO, "first case-0");
+        outcome_check(text_string(&policy), RUN_FAIL, "first case-0");
         sides_begin();
         side_remove(&now, 1);
         outcome_check(text_string(&policy), rows[i].missing, "");
@@ -178,14 +176,14 @@ static void a_known_failure_counts_again_when_it_has_expired(void **state)
     (void)state;
     sides_begin();
     now.cases[1].measured.of[LEVEL_RESERVED] += 1;
-    outcome_check(policy, GATE_GO, "1 known to fail");
+    outcome_check(policy, RUN_PASS, "1 known to fail");
     notes_check(policy, "");
     now.figures.started = "2026-11-21T00:00:00Z";
-    outcome_check(policy, GATE_NO_GO, "known, but no longer: driver 580 (expired after 2026-11-20)");
+    outcome_check(policy, RUN_FAIL, "known, but no longer: driver 580 (expired after 2026-11-20)");
     notes_check(policy, "known failure of line 3 (driver 580) expired after 2026-11-20 and counts; mend it, or give it "
                         "another date\n");
     now.figures.started = "";
-    outcome_check(policy, GATE_NO_GO, "known, but no longer");
+    outcome_check(policy, RUN_FAIL, "known, but no longer");
 }
 
 /* Of two entries that a case fails by, the one that does not hold any more says why it counts. */
@@ -198,7 +196,7 @@ static void what_has_expired_is_told_before_what_is_known(void **state)
     sides_begin();
     now.cases[1].measured.of[LEVEL_REQUESTED] += 1;
     now.cases[1].measured.of[LEVEL_RESERVED] += 1;
-    outcome_check(policy, GATE_NO_GO, "known, but no longer: old (expired after 2020-01-01)");
+    outcome_check(policy, RUN_FAIL, "known, but no longer: old (expired after 2020-01-01)");
 }
 
 /* An old entry in front takes nothing from one that holds, whatever their order is. */
@@ -213,12 +211,12 @@ static void of_entries_that_overlap_one_that_holds_is_enough(void **state)
     (void)state;
     sides_begin();
     now.cases[1].measured.of[LEVEL_RESERVED] += 1;
-    outcome_check(old_first, GATE_GO, "1 known to fail");
+    outcome_check(old_first, RUN_PASS, "1 known to fail");
     notes_check(old_first, "known failure of line 3 (old) expired after 2020-01-01, and another entry knows the same; "
                            "remove it\n");
-    outcome_check(young_first, GATE_GO, "1 known to fail");
+    outcome_check(young_first, RUN_PASS, "1 known to fail");
     now.cases[2].measured.of[LEVEL_REQUESTED] += 1; /* that the expired one alone matches */
-    outcome_check(young_first, GATE_NO_GO, "first case-2: requested peak");
+    outcome_check(young_first, RUN_FAIL, "first case-2: requested peak");
     notes_check(young_first, "known failure of line 4 (old) expired after 2020-01-01 and counts; mend it, or give it "
                              "another date\n");
 }
@@ -259,16 +257,16 @@ static void a_known_failure_is_of_its_levels_alone(void **state)
     (void)state;
     sides_begin();
     now.cases[1].measured.of[LEVEL_PROCESS] += 5 * mib;
-    outcome_check(policy, GATE_GO, "1 known to fail");
+    outcome_check(policy, RUN_PASS, "1 known to fail");
     now.cases[1].measured.of[LEVEL_RESERVED] += 1;
-    outcome_check(policy, GATE_NO_GO, "first case-1: reserved peak");
+    outcome_check(policy, RUN_FAIL, "first case-1: reserved peak");
     sides_begin();
     now.cases[1].status = "oom";
     now.cases[1].standing = STANDING_BROKEN;
-    outcome_check(policy, GATE_NO_GO, "first case-1: ok in the baseline, now oom");
+    outcome_check(policy, RUN_FAIL, "first case-1: ok in the baseline, now oom");
     sides_begin();
     side_remove(&now, 1);
-    outcome_check("version: 1\n" KNOWN, GATE_GO, "1 known to fail");
+    outcome_check("version: 1\n" KNOWN, RUN_PASS, "1 known to fail");
 }
 
 /* ---- files ---- */

@@ -23,10 +23,10 @@ static struct sides *sides_make(void)
     return &sides;
 }
 
-static void outcome_check(struct gate *gate, enum gate_outcome outcome, const char *part)
+static void outcome_check(struct gate *gate, enum run_outcome outcome, const char *part)
 {
     if (gate->outcome != outcome || strstr(gate->why, part) == NULL) {
-        fail_msg("not %s with '%s': %s", gate_outcome_word(outcome), part, gate->why);
+        fail_msg("not %s with '%s': %s", run_outcome_verdict(outcome), part, gate->why);
     }
     gate_release(gate);
 }
@@ -38,7 +38,7 @@ static void a_run_held_against_itself_is_go(void **state)
     (void)state;
     assert_int_equal(gate.counts[GATE_PASS], SIDE_CASES);
     assert_int_equal(gate.held_count, SIDE_CASES);
-    outcome_check(&gate, GATE_GO, "GO: 5 cases held against the baseline, none beyond its bounds");
+    outcome_check(&gate, RUN_PASS, "GO: 5 cases held against the baseline, none beyond its bounds");
 }
 
 /* One byte of a counted level, and one beyond 4 MiB of a reading. */
@@ -60,7 +60,7 @@ static void every_single_change_is_found_and_told_in_its_direction(void **state)
                 assert_int_equal(gate.order[0], number);
                 assert_int_equal(gate.counts[GATE_PASS], SIDE_CASES - 1);
                 assert_non_null(strstr(words_of(&gate, one->id), sign > 0 ? "(+" : "(-"));
-                assert_int_equal(gate.outcome, sign > 0 ? GATE_NO_GO : GATE_GO);
+                assert_int_equal(gate.outcome, sign > 0 ? RUN_FAIL : RUN_PASS);
                 gate_release(&gate);
                 sides->now.cases[number].measured.of[level] -= sign * (level_is_reading((enum level)level) ? 1 : least);
                 gate = gate_of(&sides->now, &sides->base, NULL, 0);
@@ -81,7 +81,7 @@ static void an_improvement_alone_is_told_and_passes(void **state)
     struct gate gate = gate_of(&sides->now, &sides->base, NULL, 0);
     assert_string_equal(words_of(&gate, "case-0"), "allocated peak 101.00 MiB -> 100.00 MiB (-1.00 MiB, -0.99 %), "
                                                    "better: it is no baseline until somebody accepts it");
-    outcome_check(&gate, GATE_GO, "5 with a warning, 5 of them better than the baseline");
+    outcome_check(&gate, RUN_PASS, "5 with a warning, 5 of them better than the baseline");
 }
 
 static void the_largest_change_comes_first_and_says_why(void **state)
@@ -95,14 +95,14 @@ static void the_largest_change_comes_first_and_says_why(void **state)
     assert_int_equal(gate.order[0], 1);
     assert_int_equal(gate.order[1], 4);
     assert_int_equal(gate.order[2], 2);
-    outcome_check(&gate, GATE_NO_GO,
+    outcome_check(&gate, RUN_FAIL,
                   "NO-GO: 2 of 5 cases are beyond their bounds, or failed; first case-1: requested peak 200.00 MiB -> "
                   "202.00 MiB (+2.00 MiB, +1.00 %), no more is allowed");
     /* a change that reads as large as its bound says by how little it is beyond */
     sides = sides_make();
     sides->now.cases[0].measured.of[LEVEL_PROCESS] += 4 * 1024 * 1024 + 1024;
     gate = gate_of(&sides->now, &sides->base, NULL, 0);
-    outcome_check(&gate, GATE_NO_GO, "(+4.00 MiB, +0.66 %), allowed are 4.00 MiB more, and it is 1024 B beyond");
+    outcome_check(&gate, RUN_FAIL, "(+4.00 MiB, +0.66 %), allowed are 4.00 MiB more, and it is 1024 B beyond");
 }
 
 static void a_case_that_is_gone_is_missing_and_a_new_one_is_new(void **state)
@@ -113,12 +113,12 @@ static void a_case_that_is_gone_is_missing_and_a_new_one_is_new(void **state)
         side_remove(&sides->now, number);
         struct gate gate = gate_of(&sides->now, &sides->base, NULL, 0);
         assert_int_equal(gate_case_of(&gate, sides->base.ids[number])->verdict, GATE_MISSING);
-        outcome_check(&gate, GATE_INCONCLUSIVE, "1 of 5 cases is missing or could not be judged; first case-");
+        outcome_check(&gate, RUN_INCONCLUSIVE, "1 of 5 cases is missing or could not be judged; first case-");
         sides = sides_make();
         side_remove(&sides->base, number);
         gate = gate_of(&sides->now, &sides->base, NULL, 0);
         assert_int_equal(gate_case_of(&gate, sides->base.ids[number])->verdict, GATE_NEW);
-        outcome_check(&gate, GATE_GO, "4 cases held against the baseline, none beyond its bounds; 1 new");
+        outcome_check(&gate, RUN_PASS, "4 cases held against the baseline, none beyond its bounds; 1 new");
     }
 }
 
@@ -128,14 +128,14 @@ static void a_run_that_was_cut_short_is_never_go(void **state)
     (void)state;
     sides->now.figures.ended = false;
     struct gate gate = gate_of(&sides->now, &sides->base, NULL, 0);
-    outcome_check(&gate, GATE_INCONCLUSIVE, "the run has no end: it was killed or still goes on");
+    outcome_check(&gate, RUN_INCONCLUSIVE, "the run has no end: it was killed or still goes on");
     gate = gate_of(&sides->now, NULL, NULL, 0);
-    outcome_check(&gate, GATE_INCONCLUSIVE, "the run has no end");
+    outcome_check(&gate, RUN_INCONCLUSIVE, "the run has no end");
     sides->now.figures.ended = true;
     sides->now.absent[0] = (struct absent_case){.id = "case-9", .wanted_count = 1};
     sides->now.figures.absent_count = 1;
     gate = gate_of(&sides->now, &sides->base, NULL, 0);
-    outcome_check(&gate, GATE_INCONCLUSIVE, "1 selected case is not there");
+    outcome_check(&gate, RUN_INCONCLUSIVE, "1 selected case is not there");
     /* the baseline has it: it is told once, and what else is missing besides */
     side_remove(&sides->now, 4);
     sides->now.absent[0].id = "case-4";
@@ -144,12 +144,12 @@ static void a_run_that_was_cut_short_is_never_go(void **state)
     gate_release(&gate);
     side_remove(&sides->now, 1);
     gate = gate_of(&sides->now, &sides->base, NULL, 0);
-    outcome_check(&gate, GATE_INCONCLUSIVE,
+    outcome_check(&gate, RUN_INCONCLUSIVE,
                   "1 selected case is not there; 1 more of 5 cases is missing or could not be judged");
     sides = sides_make();
     sides->now.figures.unnamed_absent_count = 2;
     gate = gate_of(&sides->now, &sides->base, NULL, 0);
-    outcome_check(&gate, GATE_INCONCLUSIVE, "2 selected cases are not there");
+    outcome_check(&gate, RUN_INCONCLUSIVE, "2 selected cases are not there");
 }
 
 /* Attempts that were not made may have failed, whatever a policy says of the case. */
@@ -163,18 +163,18 @@ static void a_case_with_too_few_attempts_is_insufficient(void **state)
     sides->now.cases[0].reason = "the last run made 1 of 3 attempts";
     struct gate gate = gate_of(&sides->now, &sides->base, &advisory, 0);
     assert_int_equal(gate_case_of(&gate, "case-0")->verdict, GATE_INSUFFICIENT);
-    outcome_check(&gate, GATE_INCONCLUSIVE, "first case-0: the last run made 1 of 3 attempts");
+    outcome_check(&gate, RUN_INCONCLUSIVE, "first case-0: the last run made 1 of 3 attempts");
     /* a verdict that failed among those that were made only advises there; elsewhere it is NO-GO as ever */
     sides->now.cases[0].standing = STANDING_FAIL;
     gate = gate_of(&sides->now, &sides->base, &advisory, 0);
     assert_int_equal(gate_case_of(&gate, "case-0")->verdict, GATE_INSUFFICIENT);
-    outcome_check(&gate, GATE_INCONCLUSIVE,
+    outcome_check(&gate, RUN_INCONCLUSIVE,
                   "first case-0: a verdict of the run failed: the last run made 1 of 3 attempts");
     gate = gate_of(&sides->now, &sides->base, NULL, 0);
-    outcome_check(&gate, GATE_NO_GO, "first case-0: a verdict of the run failed");
+    outcome_check(&gate, RUN_FAIL, "first case-0: a verdict of the run failed");
     sides->now.cases[0].wanted_count = 1;
     gate = gate_of(&sides->now, &sides->base, &advisory, 0);
-    outcome_check(&gate, GATE_GO, "5 cases held against the baseline, of which 1 fails where its tier only advises");
+    outcome_check(&gate, RUN_PASS, "5 cases held against the baseline, of which 1 fails where its tier only advises");
     gate_policy_release(&advisory);
 }
 
@@ -184,17 +184,17 @@ static void how_a_case_ended_counts(void **state)
         const char *status, *base_status;
         enum standing standing;
         enum gate_verdict verdict;
-        enum gate_outcome outcome;
+        enum run_outcome outcome;
     } rows[] = {
-        {"fail", "ok", STANDING_FAIL, GATE_BREACH, GATE_NO_GO},
-        {"fail", "fail", STANDING_FAIL, GATE_BREACH, GATE_NO_GO},
-        {"oom", "ok", STANDING_BROKEN, GATE_BREACH, GATE_NO_GO},
-        {"oom", "oom", STANDING_BROKEN, GATE_INSUFFICIENT, GATE_INCONCLUSIVE},
-        {"error", "ok", STANDING_BROKEN, GATE_INSUFFICIENT, GATE_INCONCLUSIVE},
-        {"timeout", "ok", STANDING_BROKEN, GATE_INSUFFICIENT, GATE_INCONCLUSIVE},
-        {"ok", "ok", STANDING_OPEN, GATE_INSUFFICIENT, GATE_INCONCLUSIVE},
-        {"skip", "ok", STANDING_SKIP, GATE_INSUFFICIENT, GATE_INCONCLUSIVE},
-        {"skip", "skip", STANDING_SKIP, GATE_INSUFFICIENT, GATE_GO},
+        {"fail", "ok", STANDING_FAIL, GATE_BREACH, RUN_FAIL},
+        {"fail", "fail", STANDING_FAIL, GATE_BREACH, RUN_FAIL},
+        {"oom", "ok", STANDING_BROKEN, GATE_BREACH, RUN_FAIL},
+        {"oom", "oom", STANDING_BROKEN, GATE_INSUFFICIENT, RUN_INCONCLUSIVE},
+        {"error", "ok", STANDING_BROKEN, GATE_INSUFFICIENT, RUN_INCONCLUSIVE},
+        {"timeout", "ok", STANDING_BROKEN, GATE_INSUFFICIENT, RUN_INCONCLUSIVE},
+        {"ok", "ok", STANDING_OPEN, GATE_INSUFFICIENT, RUN_INCONCLUSIVE},
+        {"skip", "ok", STANDING_SKIP, GATE_INSUFFICIENT, RUN_INCONCLUSIVE},
+        {"skip", "skip", STANDING_SKIP, GATE_INSUFFICIENT, RUN_PASS},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -216,27 +216,28 @@ static void without_a_baseline_the_run_judges_itself(void **state)
     (void)state;
     struct gate gate = gate_of(&sides->now, NULL, NULL, 0);
     assert_true(gate.is_unjudged);
-    outcome_check(&gate, GATE_INCONCLUSIVE, "0 figures judged: there is no baseline, and no figure has a tolerance");
+    outcome_check(&gate, RUN_INCONCLUSIVE, "0 figures judged: there is no baseline, and no figure has a tolerance");
     sides->now.cases[1].judged = 1U << LEVEL_DEVICE | 1U << LEVEL_COUNT;
     sides->now.cases[2].predicted.of[LEVEL_ALLOCATED] = sides->now.cases[2].measured.of[LEVEL_ALLOCATED] + 1;
     gate = gate_of(&sides->now, NULL, NULL, 0);
-    outcome_check(&gate, GATE_GO, "GO: 5 cases measured, none failed; 3 figures judged by tolerances of the suite and");
+    outcome_check(&gate, RUN_PASS,
+                  "GO: 5 cases measured, none failed; 3 figures judged by tolerances of the suite and");
     sides->now.cases[2].predicted.of[LEVEL_ALLOCATED] *= 2; /* less than predicted is no improvement: it is wrong */
     gate = gate_of(&sides->now, NULL, NULL, 0);
-    outcome_check(&gate, GATE_NO_GO, "first case-2: allocated peak predicted 602.00 MiB -> 301.00 MiB");
+    outcome_check(&gate, RUN_FAIL, "first case-2: allocated peak predicted 602.00 MiB -> 301.00 MiB");
     sides->now.cases[2].judged = 1U << LEVEL_ALLOCATED; /* the suite has a tolerance of its own, and it was met */
     gate = gate_of(&sides->now, NULL, NULL, 0);
-    outcome_check(&gate, GATE_GO, "GO: ");
+    outcome_check(&gate, RUN_PASS, "GO: ");
     sides->now.cases[3].standing = STANDING_FAIL;
     sides->now.cases[3].reason = "replay allocated peak +3.00 %";
     gate = gate_of(&sides->now, NULL, NULL, 0);
-    outcome_check(&gate, GATE_NO_GO, "first case-3: a verdict of the run failed: replay allocated peak +3.00 %");
+    outcome_check(&gate, RUN_FAIL, "first case-3: a verdict of the run failed: replay allocated peak +3.00 %");
     for (int number = 0; number < SIDE_CASES; number++) {
         sides->now.cases[number].standing = STANDING_SKIP;
         sides->now.cases[number].status = "skip";
     }
     gate = gate_of(&sides->now, NULL, NULL, 0);
-    outcome_check(&gate, GATE_INCONCLUSIVE, "no case was measured");
+    outcome_check(&gate, RUN_INCONCLUSIVE, "no case was measured");
 }
 
 /* A machine that lost its GPU is not excused by a policy that excuses every case. */
@@ -252,12 +253,12 @@ static void what_is_known_and_not_measured_makes_no_go(void **state)
     }
     struct gate gate = gate_of(&sides->now, NULL, &known, 0);
     assert_int_equal(gate.counts[GATE_KNOWN], SIDE_CASES);
-    outcome_check(&gate, GATE_INCONCLUSIVE, "no case was measured");
+    outcome_check(&gate, RUN_INCONCLUSIVE, "no case was measured");
     sides->now.cases[1].status = "ok"; /* one is, and that is something */
     sides->now.cases[1].standing = STANDING_OK;
     sides->now.cases[1].judged = 1U << LEVEL_ALLOCATED;
     gate = gate_of(&sides->now, NULL, &known, 0);
-    outcome_check(&gate, GATE_GO,
+    outcome_check(&gate, RUN_PASS,
                   "GO: 1 case measured, none failed; 1 figure judged by tolerances of the suite and by "
                   "what replay predicts; 4 known to fail");
     gate_policy_release(&known);
@@ -272,10 +273,10 @@ static void a_lacking_baseline_is_inconclusive(void **state)
     struct gate gate;
     (void)state;
     assert_int_equal(gate_make(&sides->now.figures, &options, &gate, NULL), STATUS_OK);
-    outcome_check(&gate, GATE_INCONCLUSIVE, "INCONCLUSIVE: the history has no run");
+    outcome_check(&gate, RUN_INCONCLUSIVE, "INCONCLUSIVE: the history has no run");
     sides->now.cases[0].standing = STANDING_FAIL;
     assert_int_equal(gate_make(&sides->now.figures, &options, &gate, NULL), STATUS_OK);
-    outcome_check(&gate, GATE_NO_GO, "first case-0");
+    outcome_check(&gate, RUN_FAIL, "first case-0");
 }
 
 static void another_device_driver_or_suite_is_refused_unless_allowed(void **state)
@@ -297,19 +298,19 @@ static void another_device_driver_or_suite_is_refused_unless_allowed(void **stat
         sides->now.figures.environment[rows[i].property] = "y";
         struct gate gate = gate_of(&sides->now, &sides->base, NULL, 0);
         assert_int_equal(gate.refused, 1U << rows[i].refusal);
-        outcome_check(&gate, GATE_INCONCLUSIVE, rows[i].words);
+        outcome_check(&gate, RUN_INCONCLUSIVE, rows[i].words);
         gate = gate_of(&sides->now, &sides->base, NULL, 1U << rows[i].refusal);
         assert_true(gate.differs[rows[i].property]);
-        outcome_check(&gate, GATE_GO, "5 cases held");
+        outcome_check(&gate, RUN_PASS, "5 cases held");
         sides->now.figures.environment[rows[i].property] = NULL; /* nobody knows */
         gate = gate_of(&sides->now, &sides->base, NULL, 0);
-        outcome_check(&gate, GATE_GO, "5 cases held");
+        outcome_check(&gate, RUN_PASS, "5 cases held");
     }
     struct sides *sides = sides_make(); /* what is wrong by itself is wrong all the same */
     sides->base.figures.environment[ENVIRONMENT_DRIVER] = "x";
     sides->now.cases[0].standing = STANDING_FAIL;
     struct gate gate = gate_of(&sides->now, &sides->base, NULL, 0);
-    outcome_check(&gate, GATE_NO_GO, "first case-0");
+    outcome_check(&gate, RUN_FAIL, "first case-0");
 }
 
 /* With another suite allowed, what only one of them has says nothing. */
@@ -321,7 +322,7 @@ static void cases_of_another_suite_are_told_and_decide_nothing(void **state)
     side_remove(&sides->now, 0);
     struct gate gate = gate_of(&sides->now, &sides->base, NULL, 1U << GATE_REFUSAL_SUITE);
     assert_int_equal(gate.counts[GATE_MISSING], 1);
-    outcome_check(&gate, GATE_GO, "4 cases held");
+    outcome_check(&gate, RUN_PASS, "4 cases held");
 }
 
 static void disturbed_readings_and_other_devices_say_nothing(void **state)
@@ -339,7 +340,7 @@ static void disturbed_readings_and_other_devices_say_nothing(void **state)
     assert_int_equal(gate_case_of(&gate, "case-1")->levels[LEVEL_PROCESS], GATE_INSUFFICIENT);
     assert_non_null(strstr(words_of(&gate, "case-0"), "but another process held 2 GiB"));
     assert_non_null(strstr(words_of(&gate, "case-1"), "but the devices differ"));
-    outcome_check(&gate, GATE_INCONCLUSIVE, "2 of 5 cases are missing or could not be judged");
+    outcome_check(&gate, RUN_INCONCLUSIVE, "2 of 5 cases are missing or could not be judged");
     sides->now.cases[0].invalid = false;
     sides->base.cases[0].invalid = true;
     sides->base.cases[0].disturbance = "the machine swapped";
@@ -348,7 +349,7 @@ static void disturbed_readings_and_other_devices_say_nothing(void **state)
     gate = gate_of(&sides->now, &sides->base, NULL, 0);
     assert_non_null(strstr(words_of(&gate, "case-0"), "but the machine swapped (in the baseline)"));
     assert_int_equal(gate_case_of(&gate, "case-1")->levels[LEVEL_PROCESS], GATE_INSUFFICIENT);
-    outcome_check(&gate, GATE_INCONCLUSIVE, "2 of 5 cases are missing or could not be judged");
+    outcome_check(&gate, RUN_INCONCLUSIVE, "2 of 5 cases are missing or could not be judged");
     sides->now.cases[1].machine = "cuda|NVIDIA H200|sm_90|8"; /* threads are another machine, unless they may differ */
     gate = gate_of(&sides->now, &sides->base, NULL, 0);
     assert_int_equal(gate_case_of(&gate, "case-1")->levels[LEVEL_PROCESS], GATE_INSUFFICIENT);
@@ -356,7 +357,7 @@ static void disturbed_readings_and_other_devices_say_nothing(void **state)
     sides->base.figures.environment[ENVIRONMENT_THREADS] = "2";
     sides->now.figures.environment[ENVIRONMENT_THREADS] = "8";
     gate = gate_of(&sides->now, &sides->base, NULL, 0);
-    outcome_check(&gate, GATE_INCONCLUSIVE, "the threads differ from those of the baseline (2 -> 8), so that nothing");
+    outcome_check(&gate, RUN_INCONCLUSIVE, "the threads differ from those of the baseline (2 -> 8), so that nothing");
     gate = gate_of(&sides->now, &sides->base, NULL, 1U << GATE_REFUSAL_THREADS);
     assert_int_equal(gate_case_of(&gate, "case-1")->levels[LEVEL_PROCESS], GATE_BREACH);
     gate_release(&gate);
@@ -364,7 +365,7 @@ static void disturbed_readings_and_other_devices_say_nothing(void **state)
     sides->now.cases[1].measured = sides->base.cases[1].measured;
     sides->now.cases[0].measured.of[LEVEL_REQUESTED] += 1; /* what is counted nobody disturbs */
     gate = gate_of(&sides->now, &sides->base, NULL, 0);
-    outcome_check(&gate, GATE_NO_GO, "first case-0: requested peak");
+    outcome_check(&gate, RUN_FAIL, "first case-0: requested peak");
 }
 
 static void a_figure_that_is_gone_is_insufficient_and_one_that_came_is_new(void **state)
@@ -376,7 +377,7 @@ static void a_figure_that_is_gone_is_insufficient_and_one_that_came_is_new(void 
     struct gate gate = gate_of(&sides->now, &sides->base, NULL, 0);
     assert_int_equal(gate_case_of(&gate, "case-0")->verdict, GATE_INSUFFICIENT);
     assert_int_equal(gate_case_of(&gate, "case-1")->levels[LEVEL_PROCESS], GATE_NEW);
-    outcome_check(&gate, GATE_INCONCLUSIVE, "first case-0: process peak 610.00 MiB in the baseline, and not known now");
+    outcome_check(&gate, RUN_INCONCLUSIVE, "first case-0: process peak 610.00 MiB in the baseline, and not known now");
 }
 
 /* What attempts at the baseline differ by among themselves is no change, of readings. */
@@ -388,15 +389,15 @@ static void noise_of_the_baseline_is_allowed_of_readings(void **state)
     sides->base.cases[0].spread.of[LEVEL_REQUESTED] = 30 * mib;
     sides->now.cases[0].measured.of[LEVEL_PROCESS] += 30 * mib;
     struct gate gate = gate_of(&sides->now, &sides->base, NULL, 0);
-    outcome_check(&gate, GATE_GO, "");
+    outcome_check(&gate, RUN_PASS, "");
     sides->now.cases[0].measured.of[LEVEL_PROCESS] += 1;
     gate = gate_of(&sides->now, &sides->base, NULL, 0);
-    outcome_check(&gate, GATE_NO_GO, "process peak");
+    outcome_check(&gate, RUN_FAIL, "process peak");
     sides = sides_make();
     sides->base.cases[0].spread.of[LEVEL_REQUESTED] = 30 * mib;
     sides->now.cases[0].measured.of[LEVEL_REQUESTED] += 1;
     gate = gate_of(&sides->now, &sides->base, NULL, 0);
-    outcome_check(&gate, GATE_NO_GO, "requested peak");
+    outcome_check(&gate, RUN_FAIL, "requested peak");
 }
 
 static void words_of_allow_are_read(void **state)

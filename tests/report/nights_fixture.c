@@ -167,7 +167,7 @@ int nights_remove(void **state)
 }
 
 struct text nights_compared(const struct nights *nights, const char *rules, const struct difference_style *style,
-                            enum difference_outcome *outcome)
+                            enum run_outcome *outcome)
 {
     struct report *base = NULL, *other = NULL;
     struct difference *difference = NULL;
@@ -188,10 +188,10 @@ struct text nights_compared(const struct nights *nights, const char *rules, cons
 }
 
 void night_check(const struct nights *nights, const struct night *base, const struct night *other, const char *rules,
-                 enum difference_outcome expected, const char *const *parts)
+                 enum run_outcome expected, const char *const *parts)
 {
     const struct difference_style style = {.width = 200};
-    enum difference_outcome outcome = DIFFERENCE_SAME;
+    enum run_outcome outcome = RUN_PASS;
     night_write(nights->base, base);
     night_write(nights->other, other);
     struct text text = nights_compared(nights, rules, &style, &outcome);
@@ -205,7 +205,7 @@ void night_check(const struct nights *nights, const struct night *base, const st
         }
     }
     if (outcome != expected) {
-        fail_msg("the outcome is %s:\n%s", difference_outcome_name(outcome), text_string(&text));
+        fail_msg("the outcome is %s:\n%s", run_outcome_verdict(outcome), text_string(&text));
     }
     text_release(&text);
 }

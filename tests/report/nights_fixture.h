@@ -46,10 +46,10 @@ int nights_remove(void **state);
 
 /* Their comparison. rules: as --tolerance has them, or NULL. The caller releases the text. */
 struct text nights_compared(const struct nights *nights, const char *rules, const struct difference_style *style,
-                            enum difference_outcome *outcome);
+                            enum run_outcome *outcome);
 
 /* Writes both nights and compares them; the parts must stand in the table in this order. */
 void night_check(const struct nights *nights, const struct night *base, const struct night *other, const char *rules,
-                 enum difference_outcome expected, const char *const *parts);
+                 enum run_outcome expected, const char *const *parts);
 
 #endif

@@ -19,12 +19,12 @@ static void another_environment_alone_is_told_and_no_failure(void **state)
                                 .plan_hash = "0000000000000001",
                                 .libraries = "[\"cuBLAS 12.9.0\"]",
                                 .context_bytes = 4 * MIB};
-    night_check(*state, &(struct night){.libraries = "[\"cuBLAS 12.8.4\"]"}, &other, NULL, DIFFERENCE_SAME,
+    night_check(*state, &(struct night){.libraries = "[\"cuBLAS 12.8.4\"]"}, &other, NULL, RUN_PASS,
                 (const char *const[]){"environment: 4 differences\n", "driver", "570.124.06 -> 580.65.06",
                                       "kernel of the host", "Linux 6.1.0 -> Linux 6.8.0", "libraries",
                                       "cuBLAS 12.8.4 -> cuBLAS 12.9.0", "suite hash",
                                       "8d5a0f3b2c4e6172 -> 0000000000000001", "2 same, 0 changed",
-                                      "same: no figure is beyond its tolerance; the environment differs in driver, "
+                                      "GO: no figure is beyond its tolerance; the environment differs in driver, "
                                       "kernel of the host, libraries, suite hash\n",
                                       NULL});
 }
@@ -32,19 +32,19 @@ static void another_environment_alone_is_told_and_no_failure(void **state)
 static void another_variable_of_the_environment_is_told(void **state)
 {
     const struct night other = {.variables = "{\"CUBLAS_WORKSPACE_CONFIG\":\":16:8\",\"OMP_NUM_THREADS\":\"4\"}"};
-    night_check(*state, &(struct night){.variables = "{}"}, &other, NULL, DIFFERENCE_SAME,
+    night_check(*state, &(struct night){.variables = "{}"}, &other, NULL, RUN_PASS,
                 (const char *const[]){"environment: 1 difference\n", "variables",
                                       "none -> CUBLAS_WORKSPACE_CONFIG=:16:8 OMP_NUM_THREADS=4",
                                       "the environment differs in variables\n", NULL});
-    night_check(*state, &usual, &other, NULL, DIFFERENCE_SAME,
+    night_check(*state, &usual, &other, NULL, RUN_PASS,
                 (const char *const[]){"  not recorded: variables (old)\n", NULL});
 }
 
 static void what_one_side_has_not_recorded_is_no_difference(void **state)
 {
-    night_check(*state, &usual, &(struct night){.libraries = "[\"cuBLAS 12.9.0\"]"}, NULL, DIFFERENCE_SAME,
+    night_check(*state, &usual, &(struct night){.libraries = "[\"cuBLAS 12.9.0\"]"}, NULL, RUN_PASS,
                 (const char *const[]){"environment: no difference is recorded\n", "  not recorded: libraries (old)\n",
-                                      "same: no figure is beyond its tolerance\n", NULL});
+                                      "GO: no figure is beyond its tolerance\n", NULL});
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, nights_make, nights_remove)

@@ -23,14 +23,13 @@ static const struct night usual = {0};
 
 static void another_driver_with_more_context_is_named_first_and_fails(void **state)
 {
-    night_check(*state, &usual, &(struct night){.driver = "580.65.06", .context_bytes = 64 * MIB}, NULL,
-                DIFFERENCE_CHANGED,
+    night_check(*state, &usual, &(struct night){.driver = "580.65.06", .context_bytes = 64 * MIB}, NULL, RUN_FAIL,
                 (const char *const[]){"environment: 1 difference\n", "driver             570.124.06 -> 580.65.06\n",
                                       "  equal: device, runtime, kernel of the host, program, suite, suite hash",
                                       "changed  gpt2 load float32\n", "device used", "+64.00 MiB", "beyond\n",
                                       "process peak", "+64.00 MiB", "beyond\n",
                                       "0 same, 2 changed, 0 missing from the new records, 0 only in them\n",
-                                      "changed: device beyond 4.00 MiB in 2 cases; process beyond 4.00 MiB in 2 cases; "
+                                      "NO-GO: device beyond 4.00 MiB in 2 cases; process beyond 4.00 MiB in 2 cases; "
                                       "the environment differs in driver\n",
                                       NULL});
 }
@@ -41,19 +40,19 @@ static void a_tolerance_ends_at_its_last_byte(void **state)
     static const struct {
         const char *option, *suite;
         int64_t bytes;
-        enum difference_outcome outcome;
+        enum run_outcome outcome;
         const char *says;
     } rows[] = {
-        {NULL, NULL, 4 * MIB, DIFFERENCE_SAME, "device, process: 4.00 MiB (default)"},
-        {NULL, NULL, 4 * MIB + 1, DIFFERENCE_CHANGED, "device, process: 4.00 MiB (default)"},
-        {NULL, NULL, -4 * MIB - 1, DIFFERENCE_CHANGED, "process beyond 4.00 MiB"},
-        {NULL, "{\"device\":\"none\",\"process\":{\"bytes\":1000}}", 1000, DIFFERENCE_SAME,
+        {NULL, NULL, 4 * MIB, RUN_PASS, "device, process: 4.00 MiB (default)"},
+        {NULL, NULL, 4 * MIB + 1, RUN_FAIL, "device, process: 4.00 MiB (default)"},
+        {NULL, NULL, -4 * MIB - 1, RUN_FAIL, "process beyond 4.00 MiB"},
+        {NULL, "{\"device\":\"none\",\"process\":{\"bytes\":1000}}", 1000, RUN_PASS,
          "device: not judged (of the suite); process: 1000 B (of the suite)"},
-        {NULL, "{\"device\":\"none\",\"process\":{\"bytes\":1000}}", 1001, DIFFERENCE_CHANGED, "process beyond"},
-        {"device=none,process=2000", "{\"device\":\"none\",\"process\":{\"bytes\":1000}}", 2000, DIFFERENCE_SAME,
+        {NULL, "{\"device\":\"none\",\"process\":{\"bytes\":1000}}", 1001, RUN_FAIL, "process beyond"},
+        {"device=none,process=2000", "{\"device\":\"none\",\"process\":{\"bytes\":1000}}", 2000, RUN_PASS,
          "device: not judged (--tolerance); process: 1.95 KiB (--tolerance)"},
-        {"device=10%,process=10%", NULL, 50 * MIB, DIFFERENCE_SAME, "device, process: 10 % (--tolerance)"},
-        {"device=10%,process=10%", NULL, 50 * MIB + 1, DIFFERENCE_CHANGED, "process beyond 10 %"},
+        {"device=10%,process=10%", NULL, 50 * MIB, RUN_PASS, "device, process: 10 % (--tolerance)"},
+        {"device=10%,process=10%", NULL, 50 * MIB + 1, RUN_FAIL, "process beyond 10 %"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct night other = {.context_bytes = rows[i].bytes, .compare = rows[i].suite};
@@ -65,26 +64,26 @@ static void what_the_allocator_counts_is_exact_unless_told_otherwise(void **stat
 {
     const struct night other = {.allocated_bytes = 512};
     night_check(
-        *state, &usual, &other, NULL, DIFFERENCE_CHANGED,
-        (const char *const[]){"allocated peak", "+512 B", "beyond", "changed: allocated not equal in 2 cases\n", NULL});
-    night_check(*state, &usual, &other, "allocated=512B", DIFFERENCE_SAME, (const char *const[]){"2 same", NULL});
-    night_check(*state, &usual, &other, "allocated=none", DIFFERENCE_SAME, (const char *const[]){"2 same", NULL});
+        *state, &usual, &other, NULL, RUN_FAIL,
+        (const char *const[]){"allocated peak", "+512 B", "beyond", "NO-GO: allocated not equal in 2 cases\n", NULL});
+    night_check(*state, &usual, &other, "allocated=512B", RUN_PASS, (const char *const[]){"2 same", NULL});
+    night_check(*state, &usual, &other, "allocated=none", RUN_PASS, (const char *const[]){"2 same", NULL});
 }
 
 /* The peak of the process is in load; a stage below it that grows is a change all the same. */
 static void a_stage_below_the_peak_is_judged_too(void **state)
 {
-    night_check(*state, &usual, &(struct night){.forward_bytes = 16 * MIB}, NULL, DIFFERENCE_CHANGED,
+    night_check(*state, &usual, &(struct night){.forward_bytes = 16 * MIB}, NULL, RUN_FAIL,
                 (const char *const[]){"same     gpt2 load", "changed  gpt2 infer float32 b8 s512", "forward process",
-                                      "+16.00 MiB", "beyond", "changed: process beyond 4.00 MiB in 1 case\n", NULL});
+                                      "+16.00 MiB", "beyond", "NO-GO: process beyond 4.00 MiB in 1 case\n", NULL});
 }
 
 static void a_prediction_or_a_status_that_changed_is_named(void **state)
 {
-    night_check(*state, &usual, &(struct night){.total_bytes = 1}, NULL, DIFFERENCE_CHANGED,
-                (const char *const[]){"accelerate total", "+1 B", "changed: another prediction in 2 cases\n", NULL});
-    night_check(*state, &usual, &(struct night){.status = "fail"}, NULL, DIFFERENCE_CHANGED,
-                (const char *const[]){"status ok -> fail", "changed: another status in 1 case\n", NULL});
+    night_check(*state, &usual, &(struct night){.total_bytes = 1}, NULL, RUN_FAIL,
+                (const char *const[]){"accelerate total", "+1 B", "NO-GO: another prediction in 2 cases\n", NULL});
+    night_check(*state, &usual, &(struct night){.status = "fail"}, NULL, RUN_FAIL,
+                (const char *const[]){"status ok -> fail", "NO-GO: another status in 1 case\n", NULL});
 }
 
 /* Beyond, but nobody knows why: neither a change nor a night without one. Within, a disturbance does not matter. */
@@ -92,54 +91,53 @@ static void a_disturbed_reading_is_not_judged(void **state)
 {
     static const char reason[] = "[\"another process (42) held 64 MiB\"]";
     const struct night other = {.disturbance = reason, .forward_bytes = 64 * MIB};
-    night_check(*state, &usual, &other, NULL, DIFFERENCE_INCONCLUSIVE,
+    night_check(*state, &usual, &other, NULL, RUN_INCONCLUSIVE,
                 (const char *const[]){"unjudged gpt2 infer", "?\n", "invalid in new: another process (42) held 64 MiB",
                                       "1 same, 0 changed, 0 missing from the new records, 0 only in them, 1 not "
                                       "judged\n",
-                                      "inconclusive: process could not be judged in 1 case\n", NULL});
+                                      "INCONCLUSIVE: process could not be judged in 1 case\n", NULL});
     night_check(*state, &(struct night){.disturbance = reason}, &(struct night){.forward_bytes = 64 * MIB}, NULL,
-                DIFFERENCE_INCONCLUSIVE, (const char *const[]){"invalid in old: another process", NULL});
-    night_check(*state, &usual, &(struct night){.disturbance = reason}, NULL, DIFFERENCE_SAME,
+                RUN_INCONCLUSIVE, (const char *const[]){"invalid in old: another process", NULL});
+    night_check(*state, &usual, &(struct night){.disturbance = reason}, NULL, RUN_PASS,
                 (const char *const[]){"same     gpt2 infer", "invalid in new: another process", NULL});
-    night_check(*state, &usual, &(struct night){.disturbance = reason, .allocated_bytes = 512}, NULL,
-                DIFFERENCE_CHANGED, (const char *const[]){"allocated not equal in 2 cases", NULL});
+    night_check(*state, &usual, &(struct night){.disturbance = reason, .allocated_bytes = 512}, NULL, RUN_FAIL,
+                (const char *const[]){"allocated not equal in 2 cases", NULL});
 }
 
 static void another_device_is_not_judged_by_its_readings(void **state)
 {
     const struct night other = {.device = "NVIDIA H100", .context_bytes = 64 * MIB};
-    night_check(*state, &usual, &other, NULL, DIFFERENCE_INCONCLUSIVE,
+    night_check(*state, &usual, &other, NULL, RUN_INCONCLUSIVE,
                 (const char *const[]){"  device             cuda (NVIDIA H200) -> cuda (NVIDIA H100)\n",
                                       "warning: different devices are compared: cuda (NVIDIA H200) and cuda (NVIDIA "
                                       "H100)",
-                                      "not judged: different devices", "inconclusive: device could not be judged in 2",
+                                      "not judged: different devices", "INCONCLUSIVE: device could not be judged in 2",
                                       NULL});
-    night_check(*state, &usual, &other, "device=none,process=none", DIFFERENCE_SAME,
-                (const char *const[]){"2 same", NULL});
+    night_check(*state, &usual, &other, "device=none,process=none", RUN_PASS, (const char *const[]){"2 same", NULL});
 }
 
 static void a_reading_that_is_gone_is_inconclusive(void **state)
 {
-    night_check(*state, &usual, &(struct night){.shared = true}, NULL, DIFFERENCE_INCONCLUSIVE,
+    night_check(*state, &usual, &(struct night){.shared = true}, NULL, RUN_INCONCLUSIVE,
                 (const char *const[]){"not judged: a reading of the old records is not in the new ones",
                                       "only in old: device used 606.00 MiB",
-                                      "inconclusive: device could not be judged in 2 cases\n", NULL});
-    night_check(*state, &(struct night){.shared = true}, &usual, NULL, DIFFERENCE_SAME,
+                                      "INCONCLUSIVE: device could not be judged in 2 cases\n", NULL});
+    night_check(*state, &(struct night){.shared = true}, &usual, NULL, RUN_PASS,
                 (const char *const[]){"only in new: device used 606.00 MiB", NULL});
-    night_check(*state, &usual, &(struct night){.shared = true}, "device=none", DIFFERENCE_SAME,
+    night_check(*state, &usual, &(struct night){.shared = true}, "device=none", RUN_PASS,
                 (const char *const[]){"2 same", NULL});
 }
 
 /* What is known to have changed comes before what is missing. */
 static void a_missing_case_is_inconclusive_unless_something_changed(void **state)
 {
-    night_check(*state, &usual, &(struct night){.second_missing = true}, NULL, DIFFERENCE_INCONCLUSIVE,
+    night_check(*state, &usual, &(struct night){.second_missing = true}, NULL, RUN_INCONCLUSIVE,
                 (const char *const[]){"missing  gpt2 infer",
-                                      "inconclusive: 1 case of the old records is missing from the new ones\n", NULL});
+                                      "INCONCLUSIVE: 1 case of the old records is missing from the new ones\n", NULL});
     night_check(
-        *state, &usual, &(struct night){.second_missing = true, .allocated_bytes = 512}, NULL, DIFFERENCE_CHANGED,
-        (const char *const[]){"changed: allocated not equal in 1 case; 1 case of the old records is missing", NULL});
-    night_check(*state, &(struct night){.second_missing = true}, &usual, NULL, DIFFERENCE_SAME,
+        *state, &usual, &(struct night){.second_missing = true, .allocated_bytes = 512}, NULL, RUN_FAIL,
+        (const char *const[]){"NO-GO: allocated not equal in 1 case; 1 case of the old records is missing", NULL});
+    night_check(*state, &(struct night){.second_missing = true}, &usual, NULL, RUN_PASS,
                 (const char *const[]){"new      gpt2 infer", NULL});
 }
 
@@ -147,14 +145,14 @@ static void nothing_measured_in_both_is_inconclusive(void **state)
 {
     const struct nights *nights = *state;
     const struct difference_style style = {.width = 300};
-    enum difference_outcome outcome = DIFFERENCE_SAME;
+    enum run_outcome outcome = RUN_PASS;
     records_fixture_run(nights->base, 1);
     records_fixture_run(nights->other, 1);
     struct text text = nights_compared(nights, NULL, &style, &outcome);
-    assert_non_null(strstr(text_string(&text), "inconclusive: 1 case that the new run selected is missing, and its "
+    assert_non_null(strstr(text_string(&text), "INCONCLUSIVE: 1 case that the new run selected is missing, and its "
                                                "records do not say which; no case was measured in both; the old "
                                                "records are incomplete"));
-    assert_int_equal(outcome, DIFFERENCE_INCONCLUSIVE);
+    assert_int_equal(outcome, RUN_INCONCLUSIVE);
     text_release(&text);
 }
 
@@ -162,11 +160,11 @@ static void nothing_measured_in_both_is_inconclusive(void **state)
 static void nights_that_ran_out_of_memory_measured_nothing(void **state)
 {
     const struct night spent = {.load_status = "oom", .status = "oom"};
-    night_check(*state, &spent, &spent, NULL, DIFFERENCE_INCONCLUSIVE,
-                (const char *const[]){"inconclusive: no case was measured in both\n", NULL});
-    night_check(*state, &usual, &(struct night){.status = "oom"}, NULL, DIFFERENCE_CHANGED,
+    night_check(*state, &spent, &spent, NULL, RUN_INCONCLUSIVE,
+                (const char *const[]){"INCONCLUSIVE: no case was measured in both\n", NULL});
+    night_check(*state, &usual, &(struct night){.status = "oom"}, NULL, RUN_FAIL,
                 (const char *const[]){"status ok -> oom", NULL});
-    night_check(*state, &(struct night){.status = "oom"}, &(struct night){.status = "oom"}, NULL, DIFFERENCE_SAME,
+    night_check(*state, &(struct night){.status = "oom"}, &(struct night){.status = "oom"}, NULL, RUN_PASS,
                 (const char *const[]){"2 same", NULL});
 }
 
@@ -198,16 +196,16 @@ static void cases_that_the_last_run_did_not_come_to_are_missing(void **state)
         enum report_format format;
         const char *row, *why;
     } rows[] = {
-        {REPORT_TABLE, "missing  gpt2 infer float32 b8 s512\n", "inconclusive: 1 case of the old records"},
-        {REPORT_MARKDOWN, "| gpt2 infer float32 b8 s512 | missing | ", "**inconclusive**: 1 case of the old"},
-        {REPORT_JSON, "\"missing\": [\"gpt2/infer/float32/b8/s512\"]", "inconclusive: 1 case of the old records"},
-        {REPORT_HTML, "<td>gpt2 infer float32 b8 s512</td><td>missing</td>", "<strong>inconclusive</strong>: 1"},
-        {REPORT_LATEX, "gpt2 infer float32 b8 s512 & missing & ", "\\textbf{inconclusive}: 1 case of the old"}};
+        {REPORT_TABLE, "missing  gpt2 infer float32 b8 s512\n", "INCONCLUSIVE: 1 case of the old records"},
+        {REPORT_MARKDOWN, "| gpt2 infer float32 b8 s512 | missing | ", "**INCONCLUSIVE**: 1 case of the old"},
+        {REPORT_JSON, "\"missing\": [\"gpt2/infer/float32/b8/s512\"]", "INCONCLUSIVE: 1 case of the old records"},
+        {REPORT_HTML, "<td>gpt2 infer float32 b8 s512</td><td>missing</td>", "<strong>INCONCLUSIVE</strong>: 1"},
+        {REPORT_LATEX, "gpt2 infer float32 b8 s512 & missing & ", "\\textbf{INCONCLUSIVE}: 1 case of the old"}};
     for (size_t at = 0; at < sizeof rows / sizeof rows[0]; at++) {
         const struct difference_style style = {.format = rows[at].format, .width = 300};
-        enum difference_outcome outcome = DIFFERENCE_SAME;
+        enum run_outcome outcome = RUN_PASS;
         struct text text = nights_compared(nights, NULL, &style, &outcome);
-        assert_int_equal(outcome, DIFFERENCE_INCONCLUSIVE);
+        assert_int_equal(outcome, RUN_INCONCLUSIVE);
         const char *said = text_string(&text);
         if (strstr(said, rows[at].row) == NULL || strstr(said, rows[at].why) == NULL ||
             (rows[at].format != REPORT_JSON && strstr(said, "its figures are of the run of 2026") == NULL)) {
@@ -219,10 +217,10 @@ static void cases_that_the_last_run_did_not_come_to_are_missing(void **state)
     night_join(nights->base, scratch, &killed);
     night_write(nights->other, &usual);
     const struct difference_style style = {.width = 300};
-    enum difference_outcome outcome = DIFFERENCE_CHANGED;
+    enum run_outcome outcome = RUN_FAIL;
     struct text text = nights_compared(nights, NULL, &style, &outcome);
-    assert_int_equal(outcome, DIFFERENCE_SAME);
-    assert_non_null(strstr(text_string(&text), "same: no figure is beyond its tolerance; the old records are "
+    assert_int_equal(outcome, RUN_PASS);
+    assert_non_null(strstr(text_string(&text), "GO: no figure is beyond its tolerance; the old records are "
                                                "incomplete: the run was killed or still goes on\n"));
     text_release(&text);
 }
@@ -230,11 +228,11 @@ static void cases_that_the_last_run_did_not_come_to_are_missing(void **state)
 static void a_case_with_fewer_attempts_than_selected_is_not_judged(void **state)
 {
     const struct night partial = {.listed = true, .attempts = 1, .selected_attempts = 3};
-    night_check(*state, &(struct night){.attempts = 3}, &partial, NULL, DIFFERENCE_INCONCLUSIVE,
+    night_check(*state, &(struct night){.attempts = 3}, &partial, NULL, RUN_INCONCLUSIVE,
                 (const char *const[]){
                     "unjudged gpt2 load float32\n",
                     "not judged: the last run of the new records made 1 of 3 attempts\n", "0 same", "2 not judged\n",
-                    "inconclusive: the new run made fewer attempts than it selected in 2 cases\n", NULL});
+                    "INCONCLUSIVE: the new run made fewer attempts than it selected in 2 cases\n", NULL});
 }
 
 /* BASE does not have it either: what NEW was to measure is not there all the same. */
@@ -242,9 +240,9 @@ static void a_new_case_that_was_not_made_is_missing(void **state)
 {
     const struct night first = {.second_missing = true};
     night_check(*state, &first, &(struct night){.second_missing = true, .listed = true, .killed = true}, NULL,
-                DIFFERENCE_INCONCLUSIVE,
+                RUN_INCONCLUSIVE,
                 (const char *const[]){"missing  gpt2/infer/float32/b8/s512\n", "the run was killed or still goes on\n",
-                                      "inconclusive: 1 case that the new run selected is missing\n", NULL});
+                                      "INCONCLUSIVE: 1 case that the new run selected is missing\n", NULL});
 }
 
 /* What the attempts of BASE differ by is noise that is known; attempts that begin to differ are a change. */
@@ -252,16 +250,16 @@ static void repeated_cases_know_their_noise(void **state)
 {
     const struct night noisy = {.attempts = 3, .attempt_bytes = 10 * MIB};
     night_check(*state, &noisy, &(struct night){.attempts = 3, .attempt_bytes = 10 * MIB, .context_bytes = 0}, NULL,
-                DIFFERENCE_SAME, (const char *const[]){"2 same", NULL});
-    night_check(*state, &noisy, &(struct night){.attempts = 1}, "device=none", DIFFERENCE_SAME,
+                RUN_PASS, (const char *const[]){"2 same", NULL});
+    night_check(*state, &noisy, &(struct night){.attempts = 1}, "device=none", RUN_PASS,
                 (const char *const[]){"-20.00 MiB", "2 same", NULL}); /* no further than the first attempt of BASE */
     night_check(
-        *state, &(struct night){.attempts = 3}, &noisy, NULL, DIFFERENCE_CHANGED,
+        *state, &(struct night){.attempts = 3}, &noisy, NULL, RUN_FAIL,
         (const char *const[]){"process peak", "+20.00 MiB", "beyond", "process spread", "+20.00 MiB", "beyond", NULL});
     night_check(*state, &(struct night){.attempts = 2}, &(struct night){.attempts = 2, .attempt_reserved = 2 * MIB},
-                "reserved=4MiB", DIFFERENCE_SAME, (const char *const[]){"2 same", NULL});
+                "reserved=4MiB", RUN_PASS, (const char *const[]){"2 same", NULL});
     night_check(*state, &(struct night){.attempts = 2}, &(struct night){.attempts = 2, .attempt_reserved = 2 * MIB},
-                NULL, DIFFERENCE_CHANGED, (const char *const[]){"reserved spread", "+2.00 MiB", "beyond", NULL});
+                NULL, RUN_FAIL, (const char *const[]){"reserved spread", "+2.00 MiB", "beyond", NULL});
 }
 
 /* Of two runs in one file both are told: half of the night had another driver. */
@@ -281,17 +279,17 @@ static void a_file_of_two_runs_has_two_drivers(void **state)
     }
     fclose(file);
     const struct difference_style style = {.width = 80};
-    enum difference_outcome outcome = DIFFERENCE_CHANGED;
+    enum run_outcome outcome = RUN_FAIL;
     struct text text = nights_compared(nights, NULL, &style, &outcome);
     assert_non_null(strstr(text_string(&text), "  driver             570.124.06 -> 570.124.06, 580.65.06\n"));
-    assert_int_equal(outcome, DIFFERENCE_SAME);
+    assert_int_equal(outcome, RUN_PASS);
     text_release(&text);
 }
 
 static void cases_without_a_change_are_counted(void **state)
 {
     const struct nights *nights = *state;
-    enum difference_outcome outcome;
+    enum run_outcome outcome;
     night_write(nights->base, &usual);
     night_write(nights->other, &(struct night){.forward_bytes = 16 * MIB});
     static const struct {
@@ -331,12 +329,12 @@ static void a_changed_case_is_one_row_of_markdown(void **state)
 {
     const struct nights *nights = *state;
     const struct difference_style style = {.format = REPORT_MARKDOWN, .only_changed = true};
-    enum difference_outcome outcome;
+    enum run_outcome outcome;
     night_write(nights->base, &usual);
     night_write(nights->other,
                 &(struct night){.allocated_bytes = 512, .forward_bytes = 64 * MIB, .total_bytes = 1, .status = "fail"});
     struct text text = nights_compared(nights, NULL, &style, &outcome);
-    assert_int_equal(outcome, DIFFERENCE_CHANGED);
+    assert_int_equal(outcome, RUN_FAIL);
     const char *cases = strstr(text_string(&text), "## Cases");
     assert_non_null(cases);
     assert_int_equal(occurrences_count(cases, "\n| "), 1 + 2); /* the head of the table, and two cases */
@@ -352,7 +350,7 @@ static void a_changed_case_is_one_row_of_markdown(void **state)
 static void words_of_records_are_harmless(void **state)
 {
     const struct nights *nights = *state;
-    enum difference_outcome outcome;
+    enum run_outcome outcome;
     night_write(nights->base, &usual);
     night_write(nights->other, &(struct night){.driver = "\\u001b[2J\\u202e|<b>\\nforged",
                                                .libraries = "[\"\\u001b[31m|<i>\"]",
@@ -388,7 +386,7 @@ static void pages_are_as_they_were_read(void **state)
                 {{.format = REPORT_MARKDOWN, .only_changed = true}, "tests/report/golden/nights.md"}};
     const struct night other = {
         .driver = "580.65.06", .libraries = "[\"cuBLAS 12.9.0\"]", .forward_bytes = 64 * MIB, .status = "fail"};
-    enum difference_outcome outcome;
+    enum run_outcome outcome;
     night_write(nights->base, &usual);
     night_write(nights->other, &other);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -413,7 +411,7 @@ static void the_document_says_it_in_figures(void **state)
 {
     const struct nights *nights = *state;
     const struct difference_style style = {.format = REPORT_JSON};
-    enum difference_outcome outcome;
+    enum run_outcome outcome;
     struct json *document = NULL;
     night_write(nights->base, &usual);
     night_write(nights->other, &(struct night){.driver = "580.65.06", .context_bytes = 64 * MIB});
@@ -437,7 +435,7 @@ static void the_document_says_it_in_figures(void **state)
     assert_int_equal(json_integer_or(member(figure, "base"), 0), 606 * MIB);
     assert_int_equal(json_integer_or(member(figure, "new"), 0), 670 * MIB);
     assert_string_equal(json_string_or(member(figure, "state"), ""), "beyond");
-    assert_string_equal(json_string_or(member(document, "outcome"), ""), "changed");
+    assert_string_equal(json_string_or(member(document, "outcome"), ""), "NO-GO");
     json_release(document);
     text_release(&text);
 }

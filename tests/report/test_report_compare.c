@@ -37,7 +37,7 @@ static int sides_remove(void **state)
     return 0;
 }
 
-static struct text compared(const struct sides *sides, double limit, int width, enum difference_outcome *outcome)
+static struct text compared(const struct sides *sides, double limit, int width, enum run_outcome *outcome)
 {
     struct report *base = NULL, *other = NULL;
     struct text text = {0};
@@ -55,9 +55,9 @@ static struct text compared(const struct sides *sides, double limit, int width, 
     return text;
 }
 
-static void compared_contains(const struct sides *sides, enum difference_outcome expected, const char *const *parts)
+static void compared_contains(const struct sides *sides, enum run_outcome expected, const char *const *parts)
 {
-    enum difference_outcome outcome = DIFFERENCE_SAME;
+    enum run_outcome outcome = RUN_PASS;
     struct text text = compared(sides, -1.0, 80, &outcome);
     assert_int_equal(outcome, expected);
     for (; *parts != NULL; parts++) {
@@ -73,7 +73,7 @@ static void equal_records_are_the_same(void **state)
     const struct sides *sides = *state;
     records_fixture_write(sides->base, RECORDS_LARGE);
     records_fixture_write(sides->other, RECORDS_LARGE);
-    compared_contains(sides, DIFFERENCE_SAME, (const char *const[]){"0 changed, 0 missing", NULL});
+    compared_contains(sides, RUN_PASS, (const char *const[]){"0 changed, 0 missing", NULL});
 }
 
 /* Its figures are shown; in the summary of device and process it does not count. */
@@ -82,7 +82,7 @@ static void an_invalid_row_says_so(void **state)
     const struct sides *sides = *state;
     records_fixture_write(sides->base, RECORDS_SMALL);
     records_fixture_write(sides->other, RECORDS_SMALL);
-    compared_contains(sides, DIFFERENCE_SAME,
+    compared_contains(sides, RUN_PASS,
                       (const char *const[]){
                           "device used          936.00 MiB   936.00 MiB", "invalid in old: another process (4242) held",
                           "invalid in new: another process (4242) held", "reserved peak             2      2 ",
@@ -98,7 +98,7 @@ static void a_byte_is_a_change(void **state)
     records_fixture_case(sides->other, "a", "ok", "1572864");
     records_fixture_case(sides->base, "b", "ok", "1000");
     records_fixture_case(sides->other, "b", "ok", "1000");
-    compared_contains(sides, DIFFERENCE_CHANGED,
+    compared_contains(sides, RUN_FAIL,
                       (const char *const[]){"1.00 MiB     1.50 MiB   +512.00 KiB    +50.00 %", "changed  a load",
                                             "same     b load", "1 same, 1 changed, 0 missing", NULL});
 }
@@ -110,7 +110,7 @@ static void cases_that_vanish_or_appear_are_listed(void **state)
     records_fixture_run(sides->other, 1);
     records_fixture_case(sides->base, "old-one", "ok", "1000");
     records_fixture_case(sides->other, "new-one", "ok", "1000");
-    compared_contains(sides, DIFFERENCE_INCONCLUSIVE,
+    compared_contains(sides, RUN_INCONCLUSIVE,
                       (const char *const[]){"missing  old-one", "new      new-one", "1 missing", "1 only in", NULL});
 }
 
@@ -122,7 +122,7 @@ static void a_new_case_alone_changes_nothing(void **state)
     records_fixture_case(sides->base, "a", "ok", "1000");
     records_fixture_case(sides->other, "a", "ok", "1000");
     records_fixture_case(sides->other, "b", "ok", "1000");
-    compared_contains(sides, DIFFERENCE_SAME, (const char *const[]){"new      b load", NULL});
+    compared_contains(sides, RUN_PASS, (const char *const[]){"new      b load", NULL});
 }
 
 static void a_status_is_a_change(void **state)
@@ -132,7 +132,7 @@ static void a_status_is_a_change(void **state)
     records_fixture_run(sides->other, 1);
     records_fixture_case(sides->base, "a", "ok", "1000");
     records_fixture_case(sides->other, "a", "timeout", "null");
-    compared_contains(sides, DIFFERENCE_CHANGED, (const char *const[]){"status ok -> timeout", NULL});
+    compared_contains(sides, RUN_FAIL, (const char *const[]){"status ok -> timeout", NULL});
 }
 
 /* PyTorch's records have no predictions, say, and ours no figure that PyTorch alone counts. */
@@ -143,8 +143,7 @@ static void what_one_side_knows_alone_is_named(void **state)
     records_fixture_run(sides->other, 1);
     records_fixture_case(sides->base, "a", "ok", "null");
     records_fixture_case(sides->other, "a", "ok", "1000");
-    compared_contains(sides, DIFFERENCE_SAME,
-                      (const char *const[]){"same     a load", "only in new: allocated peak", NULL});
+    compared_contains(sides, RUN_PASS, (const char *const[]){"same     a load", "only in new: allocated peak", NULL});
 }
 
 static void a_measurement_that_is_gone_is_a_change(void **state)
@@ -154,7 +153,7 @@ static void a_measurement_that_is_gone_is_a_change(void **state)
     records_fixture_run(sides->other, 1);
     records_fixture_case(sides->base, "a", "ok", "1000");
     records_fixture_case(sides->other, "a", "ok", "null");
-    compared_contains(sides, DIFFERENCE_CHANGED, (const char *const[]){"only in old: allocated peak 1000 B", NULL});
+    compared_contains(sides, RUN_FAIL, (const char *const[]){"only in old: allocated peak 1000 B", NULL});
 }
 
 static void the_end_has_median_and_worst(void **state)
@@ -168,7 +167,7 @@ static void the_end_has_median_and_worst(void **state)
         records_fixture_case(sides->base, id, "ok", "1000");
         records_fixture_case(sides->other, id, "ok", new_bytes[i]);
     }
-    compared_contains(sides, DIFFERENCE_CHANGED,
+    compared_contains(sides, RUN_FAIL,
                       (const char *const[]){"allocated peak            3      1   1.00 %    -5.00 %", "worst: c load",
                                             "requested peak            3      3   0.00 %    +0.00 %", NULL});
 }
@@ -179,11 +178,11 @@ static void two_programs_agree_within_a_limit(void **state)
     const struct sides *sides = *state;
     static const struct {
         double limit;
-        enum difference_outcome outcome;
+        enum run_outcome outcome;
         const char *totals;
-    } rows[] = {{0.01, DIFFERENCE_SAME, "0 allocated peaks beyond 1 %, 0 not"},
-                {0.0099, DIFFERENCE_CHANGED, "1 allocated peaks beyond 0.99 %, 0 not"}};
-    enum difference_outcome outcome;
+    } rows[] = {{0.01, RUN_PASS, "0 allocated peaks beyond 1 %, 0 not"},
+                {0.0099, RUN_FAIL, "1 allocated peaks beyond 0.99 %, 0 not"}};
+    enum run_outcome outcome;
     records_fixture_run(sides->base, 3);
     records_fixture_run(sides->other, 4);
     records_fixture_case(sides->base, "a", "ok", "1000");
@@ -200,11 +199,11 @@ static void two_programs_agree_within_a_limit(void **state)
     }
     records_fixture_case(sides->base, "e", "ok", "1");
     struct text text = compared(sides, 0.01, 200, &outcome);
-    assert_int_equal(outcome, DIFFERENCE_INCONCLUSIVE);
+    assert_int_equal(outcome, RUN_INCONCLUSIVE);
     assert_non_null(strstr(text_string(&text), "0 allocated peaks beyond 1 %, 1 not"));
     text_release(&text);
     text = compared(sides, 0.0, 80, &outcome);
-    assert_int_equal(outcome, DIFFERENCE_CHANGED);
+    assert_int_equal(outcome, RUN_FAIL);
     text_release(&text);
 }
 
@@ -213,25 +212,25 @@ static void two_programs_agree_within_a_limit(void **state)
 static void nothing_measured_is_no_agreement(void **state)
 {
     const struct sides *sides = *state;
-    enum difference_outcome outcome = DIFFERENCE_SAME;
+    enum run_outcome outcome = RUN_PASS;
     records_fixture_run(sides->base, 2);
     records_fixture_run(sides->other, 2);
     records_fixture_case(sides->base, "a", "ok", "null");
     records_fixture_case(sides->other, "a", "ok", "1000");
     struct text text = compared(sides, 0.01, 80, &outcome);
-    assert_int_equal(outcome, DIFFERENCE_INCONCLUSIVE);
+    assert_int_equal(outcome, RUN_INCONCLUSIVE);
     text_release(&text);
     records_fixture_case(sides->base, "b", "ok", "0");
     records_fixture_case(sides->other, "b", "ok", "512");
     text = compared(sides, 0.01, 80, &outcome);
-    assert_int_equal(outcome, DIFFERENCE_CHANGED);
+    assert_int_equal(outcome, RUN_FAIL);
     text_release(&text);
 }
 
 static void hostile_names_stay_in_their_columns(void **state)
 {
     const struct sides *sides = *state;
-    enum difference_outcome outcome = DIFFERENCE_INCONCLUSIVE;
+    enum run_outcome outcome = RUN_INCONCLUSIVE;
     static const int widths[] = {40, 71, 80};
     records_fixture_write(sides->base, RECORDS_HOSTILE);
     records_fixture_write(sides->other, RECORDS_HOSTILE);
@@ -244,7 +243,7 @@ static void hostile_names_stay_in_their_columns(void **state)
         }
         text_release(&text);
     }
-    assert_int_equal(outcome, DIFFERENCE_SAME);
+    assert_int_equal(outcome, RUN_PASS);
 }
 
 static void revision_run(const char *path, const char *revision)
@@ -281,7 +280,7 @@ static void the_revision_is_told(void **state)
     const struct sides *sides = *state;
     revision_run(sides->base, "a35b9e5");
     revision_run(sides->other, "b46c2fe-dirty");
-    compared_contains(sides, DIFFERENCE_SAME,
+    compared_contains(sides, RUN_PASS,
                       (const char *const[]){"old: assay 0.1.0 (a35b9e5), 2026-11-21, ", "b46c2fe-dirty", NULL});
     page_contains(sides->other, REPORT_MARKDOWN, "assay 0.1.0 (b46c2fe-dirty)");
     page_contains(sides->other, REPORT_HTML, "assay 0.1.0 (b46c2fe-dirty)");
@@ -293,7 +292,7 @@ static void the_environment_fits_its_width(void **state)
 {
     const struct sides *sides = *state;
     static const int widths[] = {60, 80};
-    enum difference_outcome outcome = DIFFERENCE_SAME;
+    enum run_outcome outcome = RUN_PASS;
     revision_run(sides->base, "v0.9.0-181-ga35b9e5, b46c2fe, 723446a");
     revision_run(sides->other, "v0.9.0-185-gb46c2fe, 9e2a1b0, dirty");
     for (size_t i = 0; i < 2; i++) {
@@ -319,8 +318,8 @@ static void what_is_not_measured_any_more_stands_first(void **state)
     records_fixture_case(sides->base, "b", "ok", "1048576");
     records_fixture_case(sides->other, "b", "ok", "1048576");
     compared_contains(
-        sides, DIFFERENCE_CHANGED,
-        (const char *const[]){"changed: 1 case that the old run measured was not measured in the new one;", NULL});
+        sides, RUN_FAIL,
+        (const char *const[]){"NO-GO: 1 case that the old run measured was not measured in the new one;", NULL});
 }
 
 /* Of two results without a case that both measured nothing stands over all cases. */
