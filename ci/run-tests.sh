@@ -74,9 +74,9 @@ export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}"
 # No test asks a hub on the network; those that ask one of their own on loopback say so.
 export HF_HUB_OFFLINE=1
 
-# Sums the numbers of cmocka's lines "[  WHAT  ] N test(s)".
+# Sums the numbers of cmocka's lines "[  WHAT  ] N test(s)". From 1.1.7 on the group's name and a colon stand before N.
 count_of() {
-    sed -n "s/^\[ *$1 *\] \([0-9][0-9]*\) test(s).*/\1/p" "$2" | awk '{ sum += $1 } END { print sum + 0 }'
+    sed -n "s/^\[ *$1 *\] \(.*: \)\{0,1\}\([0-9][0-9]*\) test(s).*/\2/p" "$2" | awk '{ sum += $1 } END { print sum + 0 }'
 }
 
 passed=0

@@ -49,6 +49,32 @@ static void what_cmocka_prints_is_summed(void **state)
         1, "    why it failed", "\n3 passed, 2 failed, 0 skipped\n");
 }
 
+/* What the libraries themselves printed for one program of three groups: cmocka up to 1.1.5 says how many, 1.1.7 and
+ * 2.0.2 say of which group before it. */
+static void each_release_of_cmocka_is_understood(void **state)
+{
+    (void)state;
+    static const char *const groups[][3] = {{"", "", ""}, {"tests: ", "more tests: ", "12 test(s): "}};
+    for (size_t release = 0; release < sizeof groups / sizeof groups[0]; release++) {
+        const char *const *group = groups[release];
+        char body[1024];
+        snprintf(body, sizeof body,
+                 "cat <<end\n[==========] %sRunning 3 test(s).\n[ RUN      ] passes\n[       OK ] passes\n"
+                 "[ RUN      ] skips\n[  SKIPPED ] skips\n[ RUN      ] skips_too\n[  SKIPPED ] skips_too\n"
+                 "[==========] %s3 test(s) run.\n[  PASSED  ] 1 test(s).\n[  SKIPPED ] %s2 test(s), listed below:\n"
+                 "[  SKIPPED ] skips\n[  SKIPPED ] skips_too\n\n 2 SKIPPED TEST(S)\nend\n",
+                 group[0], group[0], group[0]);
+        expect(body, 0, "1 passed, 2 skipped\n", "\n1 passed, 0 failed, 2 skipped\n");
+        size_t used = strlen(body);
+        snprintf(body + used, sizeof body - used,
+                 "echo '[  PASSED  ] 5 test(s).'; echo '[  FAILED  ] %s4 test(s), listed below:'\nexit 4\n", group[1]);
+        expect(body, 1, ": 4 failed\n", "\n6 passed, 4 failed, 2 skipped\n");
+        snprintf(body, sizeof body, "echo '[  PASSED  ] 0 test(s).'; echo '[  SKIPPED ] %s7 test(s), listed below:'\n",
+                 group[2]);
+        expect(body, 0, "0 passed, 7 skipped\n", "\n0 passed, 0 failed, 7 skipped\n");
+    }
+}
+
 static void what_cmocka_does_not_say_is_a_failure(void **state)
 {
     (void)state;
@@ -216,6 +242,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_cmocka_prints_is_summed),
+        cmocka_unit_test(each_release_of_cmocka_is_understood),
         cmocka_unit_test(what_cmocka_does_not_say_is_a_failure),
         cmocka_unit_test(what_is_left_behind_is_a_failure),
         cmocka_unit_test(what_a_test_program_leaves_is_removed),
