@@ -76,7 +76,8 @@ export HF_HUB_OFFLINE=1
 
 # Sums the numbers of cmocka's lines "[  WHAT  ] N test(s)". From 1.1.7 on the group's name and a colon stand before N.
 count_of() {
-    sed -n "s/^\[ *$1 *\] \(.*: \)\{0,1\}\([0-9][0-9]*\) test(s).*/\2/p" "$2" | awk '{ sum += $1 } END { print sum + 0 }'
+    sed -n "s/^\[ *$1 *\] \(.*: \)\{0,1\}\([0-9][0-9]*\) test(s).*/\2/p" "$2" |
+        awk '{ sum += $1 } END { print sum + 0 }'
 }
 
 passed=0
