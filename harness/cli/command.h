@@ -87,6 +87,6 @@ extern const struct command command_hardware, command_gpus, command_models, comm
     command_plan, command_run, command_report, command_compare, command_calibrate, command_replay, command_fit,
     command_limit, command_batch, command_explain, command_peaks, command_weights, command_place, command_chain,
     command_offload, command_load, command_synth, command_lock, command_merge, command_submit, command_assumptions,
-    command_doctor, command_completion, command_man, command_gate, command_history;
+    command_doctor, command_completion, command_man, command_gate, command_history, command_factor;
 
 #endif

@@ -21,6 +21,8 @@ static const struct command_example examples[] = {
     {"fit", "assay fit gpt2 --mode train --batch 8 --on 'RTX 4090'", "Whether that runs; the exit code is the answer.",
      false},
     {"limit", "assay limit gpt2 --mode train --memory 24GiB --of batch", "The largest batch that fits.", false},
+    {"factor", "assay factor gpt2 --batch 1,4,16 --seq 128,1024 --on 'RTX 4090'",
+     "What to use in place of 1.2 x the weights, for six cases and for all of them.", false},
     {"batch", "assay batch tiny-gpt2 --mode train --seq 16 --device host:mem=64MiB",
      "The same by trying, as accelerate does.", false},
     {"place", "assay place gpt2 --max-memory 0=300MB,cpu=1GB", "accelerate's device_map for these budgets.", false},

@@ -16,14 +16,17 @@
 #include "harness/cli/suggestion.h"
 
 static const struct command *const commands[] = {
-    &command_doctor,  &command_hardware,   &command_gpus,       &command_models,
-    &command_weights, &command_estimate,   &command_estimators, &command_fit,
-    &command_limit,   &command_batch,      &command_place,      &command_chain,
-    &command_synth,   &command_load,       &command_offload,    &command_explain,
-    &command_peaks,   &command_plan,       &command_run,        &command_assumptions,
-    &command_submit,  &command_merge,      &command_report,     &command_compare,
-    &command_history, &command_gate,       &command_calibrate,  &command_replay,
-    &command_lock,    &command_completion, &command_man,        NULL,
+    &command_doctor,     &command_hardware, &command_gpus,
+    &command_models,     &command_weights,  &command_estimate,
+    &command_estimators, &command_fit,      &command_limit,
+    &command_factor,     &command_batch,    &command_place,
+    &command_chain,      &command_synth,    &command_load,
+    &command_offload,    &command_explain,  &command_peaks,
+    &command_plan,       &command_run,      &command_assumptions,
+    &command_submit,     &command_merge,    &command_report,
+    &command_compare,    &command_history,  &command_gate,
+    &command_calibrate,  &command_replay,   &command_lock,
+    &command_completion, &command_man,      NULL,
 };
 
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] - 1 };
