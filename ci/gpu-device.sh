@@ -92,7 +92,7 @@ record_text() {
 first_case() {
     mkdir "$scratch/device"
     limited "$build/assay" run suites/selftest.yaml --filter right --device "$device" --out "$scratch/device" \
-        --records-only --quiet >"$scratch/printed" 2>&1
+        --records-only >"$scratch/printed" 2>&1
     first_code=$?
     cat "$scratch/printed"
     grep '"type": *"case"' "$scratch/device/records.jsonl" >"$scratch/device-case" 2>/dev/null

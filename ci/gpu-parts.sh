@@ -67,7 +67,7 @@ suite_measure() {
     fitting=
     [ "$gpu" != yes ] || fitting=--fitting # what this GPU has not the memory for is skipped
     COLUMNS=100 limited "$build/assay" run "$1" --device "$target" --filter "$2" --out "$scratch/run-$part-$2" \
-        --records-only --quiet ${fitting:+"$fitting"} ${noting:+"$noting"} ${3:+--constants "$3"} \
+        --records-only ${fitting:+"$fitting"} ${noting:+"$noting"} ${3:+--constants "$3"} \
         >"$scratch/printed" 2>&1
     measure_code=$?
     cat "$scratch/printed"
@@ -163,7 +163,7 @@ part_calibrate() {
         return 77
     fi
     COLUMNS=100 limited "$build/assay" run "$suites/calibrate.yaml" --device "$target" --out "$scratch/run-calibrate" \
-        --records-only --quiet >"$scratch/printed" 2>&1
+        --records-only >"$scratch/printed" 2>&1
     run_code "$?" "$scratch/run-calibrate/records.jsonl"
     code=$?
     [ "$code" -ne 0 ] || {
@@ -407,7 +407,7 @@ part_sanitizer() {
     fi
     limited "$sanitizer" --target-processes all "$build/assay" run suites/quick.yaml \
         --filter 'tiny-gpt2/train/*/adam-fused' --device "$target" --out "$scratch/sanitized" \
-        --records-only --quiet >"$scratch/printed" 2>&1
+        --records-only >"$scratch/printed" 2>&1
     code=$?
     cat "$scratch/printed"
     found=$(sed -n 's/.*ERROR SUMMARY: \([0-9]*\) error.*/\1/p' "$scratch/printed" |

@@ -15,6 +15,7 @@ static const struct option_row options[] = {
     {"format", OPTION_VALUE, "FORMAT", REPORT_PAGE_HELP},
     {"output", OPTION_VALUE, "FILE", "write to FILE instead of standard output"},
     {"json", OPTION_FLAG, NULL, "as --format json"},
+    {"quiet", OPTION_FLAG, NULL, "print nothing: the exit code, and what --output names"},
     {"within", OPTION_VALUE, "P%", "compare two programs: only allocated peaks decide, within P% of BASE"},
     {NULL, OPTION_FLAG, NULL, NULL},
 };
@@ -75,20 +76,28 @@ struct side {
     struct status error;
 };
 
-static enum status_code comparison_give(const struct side *base, const struct side *other,
-                                        const struct difference_options *limits, const struct difference_style *style,
-                                        const char *output, enum exit_code *exit_code, struct status *error)
+static enum status_code page_give(const struct difference *difference, const struct difference_style *style,
+                                  const char *output, struct status *error)
 {
-    struct difference *difference = NULL;
-    struct page_sink sink = {.file = NULL};
-    enum status_code code = difference_make(base->report, other->report, limits, &difference, error);
-    if (code == STATUS_OK) {
-        code = page_sink_open(output, &sink, error);
-    }
+    struct page_sink sink;
+    enum status_code code = page_sink_open(output, &sink, error);
     if (code == STATUS_OK) {
         code = difference_render(difference, style, &sink.text, error);
     }
-    code = page_sink_close(&sink, code, error);
+    return page_sink_close(&sink, code, error);
+}
+
+static enum status_code comparison_give(const struct arguments *arguments, const struct side *base,
+                                        const struct side *other, const struct difference_options *limits,
+                                        const struct difference_style *style, enum exit_code *exit_code,
+                                        struct status *error)
+{
+    const char *output = arguments_value(arguments, "output");
+    struct difference *difference = NULL;
+    enum status_code code = difference_make(base->report, other->report, limits, &difference, error);
+    if (code == STATUS_OK && (output != NULL || arguments_value(arguments, "quiet") == NULL)) {
+        code = page_give(difference, style, output, error);
+    }
     if (code == STATUS_OK) {
         *exit_code = (enum exit_code)run_outcome_exit_code(difference_outcome(difference));
     }
@@ -132,7 +141,7 @@ static enum status_code compare_command(const struct arguments *arguments, enum 
         code = sides_read(&base, &other, error);
     }
     if (code == STATUS_OK) {
-        code = comparison_give(&base, &other, &limits, &style, arguments_value(arguments, "output"), exit_code, error);
+        code = comparison_give(arguments, &base, &other, &limits, &style, exit_code, error);
     }
     report_release(other.report);
     report_release(base.report);

@@ -34,6 +34,7 @@ static const struct option_row options[] = {
     {"json", OPTION_FLAG, NULL, "as --format json"},
     {"output", OPTION_VALUE, "FILE", "write to FILE instead of standard output"},
     {"summary", OPTION_VALUE, "FILE", "also append the page to FILE, as Markdown of less than 1 MB"},
+    {"quiet", OPTION_FLAG, NULL, "print no page: the exit code, its reason unless it is GO, and what --output names"},
     {"rows", OPTION_VALUE, "N", "cases in each list (default: 8, in md, html and latex 50); 0: all"},
     {NULL, OPTION_FLAG, NULL, NULL},
 };
@@ -107,7 +108,7 @@ static enum status_code gate_give(const struct arguments *arguments, const struc
 {
     const char *output = arguments_value(arguments, "output"), *summary = arguments_value(arguments, "summary");
     enum status_code code = summary != NULL ? summary_give(gate, summary, error) : STATUS_OK;
-    if (code == STATUS_OK) {
+    if (code == STATUS_OK && (output != NULL || arguments_value(arguments, "quiet") == NULL)) {
         code = page_give(gate, style, output, error);
     }
     if (code == STATUS_OK) {

@@ -19,7 +19,7 @@ static const struct option_row options[] = {
     {"allow-mixed", OPTION_FLAG, NULL, "merge although devices, drivers, libraries or versions of assay differ"},
     {"records-only", OPTION_FLAG, NULL, "write no report and no plots beside the records"},
     {"verbose", OPTION_FLAG, NULL, "each run that is merged, and what is taken of it, on standard error"},
-    {"quiet", OPTION_FLAG, NULL, "only warnings and errors on standard error: no missing plots"},
+    {"quiet", OPTION_FLAG, NULL, "print nothing but warnings and errors: no summary, no missing plots"},
     {NULL, OPTION_FLAG, NULL, NULL},
 };
 
@@ -34,16 +34,14 @@ static enum status_code pages_give(const struct arguments *arguments, const char
     const struct report_folder place = {.path = folder, .is_quiet = arguments_value(arguments, "quiet") != NULL};
     bool with_files = arguments_value(arguments, "records-only") == NULL;
     enum status_code code = report_open(folder, &report, error);
-    if (code == STATUS_OK) {
+    if (code == STATUS_OK && !place.is_quiet) {
         code = report_render(report, REPORT_SUMMARY, &style, &summary, error);
-    }
-    if (code == STATUS_OK) {
-        code = output_offer(&summary, error);
+        code = code == STATUS_OK ? output_offer(&summary, error) : code;
     }
     if (code == STATUS_OK && with_files) {
         code = report_write(report, &arena, &place, &page, error);
     }
-    if (code == STATUS_OK && with_files) {
+    if (code == STATUS_OK && with_files && !place.is_quiet) {
         struct text line = {0};
         text_format(&line, "report: %s, plots: %s/plots; every figure: assay report ", page, folder);
         shell_word_append(&line, folder);
@@ -103,6 +101,7 @@ static enum status_code merge_command(const struct arguments *arguments, enum ex
 {
     struct shard_merge_result result = {0};
     bool is_verbose = arguments_value(arguments, "verbose") != NULL;
+    bool is_quiet = arguments_value(arguments, "quiet") != NULL;
     const struct shard_merge_options merge = {.paths = arguments->operands,
                                               .path_count = arguments->operand_count,
                                               .folder = arguments_value(arguments, "out"),
@@ -112,7 +111,7 @@ static enum status_code merge_command(const struct arguments *arguments, enum ex
     if (merge.folder == NULL) {
         return status_set(error, STATUS_INVALID, "merge: where the result goes is not said; write --out DIR");
     }
-    if (is_verbose && arguments_value(arguments, "quiet") != NULL) {
+    if (is_verbose && is_quiet) {
         return status_set(error, STATUS_INVALID, "merge: --quiet and --verbose contradict each other; leave one out");
     }
     signal(SIGPIPE, SIG_IGN); /* the result is in files, too */
@@ -127,7 +126,7 @@ static enum status_code merge_command(const struct arguments *arguments, enum ex
         status_prefix(error, "merge");
         return code;
     }
-    code = merged_tell(&result, error);
+    code = is_quiet ? STATUS_OK : merged_tell(&result, error);
     if (code == STATUS_OK) {
         code = pages_give(arguments, merge.folder, error);
     }

@@ -50,7 +50,7 @@ static const struct option_row options[] = {
     {"prove-estimators", OPTION_FLAG, NULL, "the same for the bytes of every estimator that has a peak"},
     {"junit", OPTION_VALUE, "FILE", "write this run as JUnit XML, also if it fails or is interrupted"},
     {"records-only", OPTION_FLAG, NULL, "write no report and no plots beside the records"},
-    {"quiet", OPTION_FLAG, NULL, "only warnings and errors on standard error: no progress, no missing plots"},
+    {"quiet", OPTION_FLAG, NULL, "print nothing but warnings and errors: no progress, no summary, no missing plots"},
     {"verbose", OPTION_FLAG, NULL,
      "what is looked for where, each step of a case, and every verdict, on standard error"},
     STRICT_OPTION_ROW,
@@ -106,13 +106,13 @@ static enum status_code report_give(struct arena *arena, const struct report_fol
         code = report_render(report, REPORT_SUMMARY, &style, &summary, error);
     }
     if (code == STATUS_OK) {
-        code = output_offer(&summary, error);
+        code = folder->is_quiet ? STATUS_OK : output_offer(&summary, error);
         folder_outcome_tell(report, folder->path, result);
     }
     if (code == STATUS_OK && with_files) {
         code = report_write(report, arena, folder, &page, error);
     }
-    if (code == STATUS_OK && with_files) {
+    if (code == STATUS_OK && with_files && !folder->is_quiet) {
         text_format(&place, "report: %s, plots: %s/plots; every figure: assay report ", page, folder->path);
         shell_word_append(&place, folder->path);
         text_append(&place, "\n");

@@ -17,6 +17,7 @@
 #include "harness/record/record.h"
 #include "tests/support/command_run.h"
 #include "tests/support/scratch_folder.h"
+#include "tests/support/whole_file.h"
 
 static char folder[] = "/tmp/assay-run-XXXXXX";
 
@@ -164,20 +165,17 @@ static void a_device_that_is_not_there_exits_with_77(void **state)
     assert_int_equal(count_of(below("skip"), CASE_STATUS_SKIP), 4);
 }
 
-/* Quiet: no plot that no case has figures for, and no heading that says what nothing is. Not quiet, the plots are
- * told. */
-static void skipped_cases_stand_apart_and_quiet_is_quiet(void **state)
+static void skipped_cases_stand_apart(void **state)
 {
     (void)state;
     char setting[160];
     snprintf(setting, sizeof setting, "ASSAY_PLUGIN_DIR=%s", folder);
     const char *const environment[] = {setting, NULL};
-    const char *words[] = {program_path(), "run",          small,     "--device", "cuda:0",
-                           "--out",        below("quiet"), "--quiet", NULL};
+    const char *const words[] = {program_path(), "run", small, "--device", "cuda:0", "--out", below("skipped"), NULL};
     struct command_result result = command_run(words, environment);
     assert_int_equal(result.exit_code, 77);
-    assert_ptr_equal(strstr(text_string(&result.error), "assay: run: exit code 77: SKIPPED: "),
-                     text_string(&result.error));
+    command_says(&result.error, "plot accuracy.svg: not drawn: no case has ");
+    command_says(&result.error, "assay: run: exit code 77: SKIPPED: ");
     const char *said = text_string(&result.output);
     assert_non_null(strstr(said, "\nPeak of allocated bytes: nothing was measured\n\nSkipped, not measured: cuda: the "
                                  "plug-in libassay_cuda.so is not in "));
@@ -189,10 +187,49 @@ static void skipped_cases_stand_apart_and_quiet_is_quiet(void **state)
     }
     assert_int_equal(count, 4);
     command_result_release(&result);
-    words[7] = NULL;
-    result = command_run(words, environment);
-    assert_non_null(strstr(text_string(&result.error), "plot accuracy.svg: not drawn: no case has "));
+}
+
+static void quiet_expect(const char *const *words, int exit_code, const char *error)
+{
+    struct command_result result = command_run(words, NULL);
+    const char *said = text_string(&result.error);
+    if (result.exit_code != exit_code || result.output.length > 0 || strncmp(said, error, strlen(error)) != 0 ||
+        strchr(said, '\n') != (*error != '\0' ? said + strlen(said) - 1 : NULL)) {
+        fail_msg("%s: exit code %d: %s%s", words[1], result.exit_code, text_string(&result.output), said);
+    }
     command_result_release(&result);
+}
+
+/* Nothing on either stream where all is well; else the one line that has the reason. */
+static void quiet_is_quiet(void **state)
+{
+    (void)state;
+    char base[128], failed[128];
+    snprintf(base, sizeof base, "%s", below("quiet"));
+    snprintf(failed, sizeof failed, "%s", below("quiet-failed"));
+    quiet_expect((const char *[]){program_path(), "run", small, "--device", "host", "--out", base, "--quiet", NULL}, 0,
+                 "");
+    quiet_expect((const char *[]){program_path(), "gate", base, "--baseline", base, "--quiet", NULL}, 0, "");
+    quiet_expect((const char *[]){program_path(), "compare", base, base, "--quiet", NULL}, 0, "");
+    quiet_expect((const char *[]){program_path(), "run", "suites/selftest.yaml", "--device", "host", "--out", failed,
+                                  "--quiet", NULL},
+                 1, "assay: run: exit code 1: FAIL: ");
+    quiet_expect((const char *[]){program_path(), "gate", failed, "--quiet", NULL}, 1, "assay: gate: exit code 1: ");
+    quiet_expect((const char *[]){program_path(), "compare", base, failed, "--quiet", NULL}, 1, "");
+}
+
+/* The page that --output names is written all the same. */
+static void a_quiet_gate_writes_its_file(void **state)
+{
+    (void)state;
+    char page[128];
+    snprintf(page, sizeof page, "%s", below("quiet-gate.md"));
+    quiet_expect((const char *[]){program_path(), "gate", below("nested/folder"), "--quiet", "--format", "md",
+                                  "--output", page, NULL},
+                 0, "");
+    char *content = whole_file_read(page);
+    assert_non_null(strstr(content, "**GO**: "));
+    free(content);
 }
 
 /* The one that had no word: nothing failed, nothing is broken, and yet the run is not green. It says so when it is
@@ -298,7 +335,9 @@ int main(void)
         cmocka_unit_test(a_wrong_prediction_exits_with_1),
         cmocka_unit_test(out_of_memory_is_a_row_and_exits_with_3),
         cmocka_unit_test(a_device_that_is_not_there_exits_with_77),
-        cmocka_unit_test(skipped_cases_stand_apart_and_quiet_is_quiet),
+        cmocka_unit_test(skipped_cases_stand_apart),
+        cmocka_unit_test(quiet_is_quiet),
+        cmocka_unit_test(a_quiet_gate_writes_its_file),
         cmocka_unit_test(a_figure_that_cannot_be_judged_exits_with_3_and_says_why),
         cmocka_unit_test(wrong_words_exit_with_2_and_write_nothing),
         cmocka_unit_test(an_interrupted_run_keeps_what_is_finished),

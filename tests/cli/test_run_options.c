@@ -134,7 +134,7 @@ static void a_run_that_stops_early_says_so_in_its_summary(void **state)
 {
     (void)state;
     suite_write("1MiB");
-    struct command_result result = run_with((const char *[]){"--max-failures", "1", "--quiet", NULL});
+    struct command_result result = run_with((const char *[]){"--max-failures", "1", NULL});
     assert_int_equal(result.exit_code, 1);
     command_says(&result.output, "1 case: 1 fail; 2 selected cases are missing; the run stopped early, as "
                                  "--max-failures asked");

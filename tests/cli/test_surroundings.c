@@ -129,8 +129,8 @@ static void nothing_is_taken_from_folders_above_the_program(void **state)
 static void a_failure_keeps_its_exit_code_on_a_full_disk(void **state)
 {
     const struct place *place = *state;
-    struct command_result result = shell_run(
-        place, FAILING "\"$1\" run failing.yaml --device host --out kept --records-only --quiet >/dev/full", NULL);
+    struct command_result result =
+        shell_run(place, FAILING "\"$1\" run failing.yaml --device host --out kept --records-only >/dev/full", NULL);
     assert_int_equal(result.exit_code, 1);
     assert_non_null(strstr(text_string(&result.error),
                            "assay: run: the result could not be written to standard output: No space left on device\n"
