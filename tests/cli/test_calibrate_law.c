@@ -13,12 +13,9 @@
 #include "tests/support/command_run.h"
 #include "tests/support/scratch_folder.h"
 
-#define HOST_POINTS      "results/laws/host-points.tsv"
-#define KINDS_POINTS     "results/laws/kinds-points.tsv"
-#define PUBLISHED_POINTS "results/laws/published-points.tsv"
-#define PYTORCH_POINTS   "results/laws/pytorch-h100-points.tsv"
-#define LAW              "results/laws/inference-overhead.json"
-#define HOST             "results/reference/host-intel-r-xeon-r-processor"
+#define HOST_POINTS "results/laws/host-points.tsv"
+#define LAW         "results/laws/inference-overhead.json"
+#define HOST        "results/reference/host-intel-r-xeon-r-processor"
 
 static char folder[] = "/tmp/assay-law-XXXXXX";
 
@@ -41,93 +38,6 @@ static const char *below(const char *name)
     next = (next + 1) % 4;
     snprintf(paths[next], sizeof paths[next], "%s/%s", folder, name);
     return paths[next];
-}
-
-/* docs/CALIBRATION.md has the table of coefficients as it is printed. */
-static void docs_say(const char *output)
-{
-    static const char heading[] = "  kind                       a     b ";
-    struct text docs = {0};
-    char line[1024];
-    FILE *file = fopen("docs/CALIBRATION.md", "r");
-    assert_non_null(file);
-    while (fgets(line, sizeof line, file) != NULL) {
-        text_append(&docs, line);
-    }
-    assert_int_equal(fclose(file), 0);
-    const char *table = strstr(output, heading), *there = strstr(text_string(&docs), heading);
-    assert_non_null(table);
-    assert_non_null(there);
-    size_t length = (size_t)(strstr(table, "\n\n") - table);
-    assert_true(length > 1000);
-    if (strncmp(table, there, length) != 0) {
-        fail_msg("the table of docs/CALIBRATION.md is not the one that is printed:\n%.*s", (int)length, table);
-    }
-    text_release(&docs);
-}
-
-/* A coefficient of both laws: its value, its interval and what tells it. */
-static void coefficient_is(const struct json *ours, const struct json *theirs)
-{
-    static const char *const keys[] = {"models", "resamples"};
-    double value = json_real_or(json_get(ours, "value"), 0.0), other = json_real_or(json_get(theirs, "value"), -1e9);
-    const struct json *interval = json_get(ours, "interval"), *stored = json_get(theirs, "interval");
-    assert_true(value - other < 1e-6 && other - value < 1e-6);
-    for (int at = 0; at < 2; at++) {
-        assert_int_equal(json_integer_or(json_get(ours, keys[at]), -1),
-                         json_integer_or(json_get(theirs, keys[at]), -2));
-    }
-    assert_int_equal(json_count(interval), json_count(stored));
-    for (size_t end = 0; end < json_count(interval); end++) {
-        double off = json_real_or(json_at(interval, end), 0.0) - json_real_or(json_at(stored, end), -1e9);
-        assert_true(off < 1e-4 && off > -1e-4);
-    }
-}
-
-/* The committed law is the one of the committed points, whoever fits it with the command of results/README.md; and it
- * keeps its promise. */
-static void the_committed_law_follows_from_the_committed_points(void **state)
-{
-    (void)state;
-    const char *path = below("law.json");
-    const char *const options[] = {
-        HOST_POINTS,   KINDS_POINTS, PUBLISHED_POINTS, PYTORCH_POINTS, "--law", "inference-overhead",
-        "--resamples", "1000",       "--output",       path,           NULL};
-    struct command_result result = command_named("calibrate", options);
-    assert_int_equal(result.exit_code, 0);
-    command_says(&result.output, "3428 of 3428 cases count\n");
-    docs_say(text_string(&result.output));
-    for (const char *at = text_string(&result.output); *at != '\0'; at += strcspn(at, "\n") + 1) {
-        if (strcspn(at, "\n") > 80) {
-            fail_msg("more than 80 columns: %.*s", (int)strcspn(at, "\n"), at);
-        }
-    }
-    command_says(&result.output, "the rule of 20 %: 1.2 x weights is unsafe in some cases and wasteful in others\n");
-    command_result_release(&result);
-    struct json *fitted = NULL, *committed = NULL;
-    assert_int_equal(json_parse_file(path, 1 << 24, &fitted, NULL), STATUS_OK);
-    assert_int_equal(json_parse_file(LAW, 1 << 24, &committed, NULL), STATUS_OK);
-    const struct json *form = json_get(json_get(json_get(fitted, "forms"), "allocated"), "structural");
-    const struct json *errors = json_get(form, "errors");
-    assert_true(json_integer_or(json_get(errors, "cases"), 0) >= 2000);
-    assert_true(json_real_or(json_get(errors, "median"), 1.0) <= 0.02);
-    assert_true(json_real_or(json_get(errors, "p99"), 1.0) <= 0.05);
-    form = json_get(json_get(json_get(fitted, "forms"), "footprint"), "replayed");
-    errors = json_get(form, "errors");
-    assert_true(json_integer_or(json_get(errors, "cases"), 0) >= 2000);
-    assert_true(json_real_or(json_get(errors, "median"), 1.0) <= 0.02);
-    assert_true(json_real_or(json_get(errors, "p99"), 1.0) <= 0.05);
-    const struct json *kinds = json_get(fitted, "kinds"), *others = json_get(committed, "kinds");
-    assert_int_equal(json_count(kinds), json_count(others));
-    for (size_t at = 0; at < json_count(kinds); at++) {
-        const struct json *ours = json_get(json_at(kinds, at), "coefficients");
-        const struct json *theirs = json_get(json_at(others, at), "coefficients");
-        for (const char *key = NULL; (key = json_key_after(ours, key)) != NULL;) {
-            coefficient_is(json_get(ours, key), json_get(theirs, key));
-        }
-    }
-    json_release(fitted);
-    json_release(committed);
 }
 
 /* A table that --points has written gives the same law as the records that it came from. */
@@ -468,7 +378,6 @@ static void a_law_that_gives_no_peak_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_committed_law_follows_from_the_committed_points),
         cmocka_unit_test(points_stand_for_their_records),
         cmocka_unit_test(a_law_takes_more_records_than_constants),
         cmocka_unit_test(residuals_are_drawn),
