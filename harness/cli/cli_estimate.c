@@ -20,7 +20,7 @@ static const struct option_row options[] = {
     CALIBRATION_OPTION_ROW,
     {"dtypes", OPTION_LIST, "DTYPE", "without --mode: float32, float16, int8, int4 (default: all)"},
     {"rule", OPTION_VALUE, "current|0.23", "without --mode: release of accelerate whose training column is printed"},
-    {"transformers", OPTION_VALUE, "RELEASE", "without --mode: release whose buffers count, as 4.31 or current"},
+    {"transformers", OPTION_VALUE, "RELEASE", "without --mode: whose classes count: current, 4.31 ..., file (its own)"},
     STRICT_OPTION_ROW,
     {"json", OPTION_FLAG, NULL, "print one JSON document"},
     FORMAT_OPTION_ROW,

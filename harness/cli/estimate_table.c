@@ -99,6 +99,40 @@ static enum status_code sizes_find(const struct model *model, const struct table
                                                : accelerate_sizes_of_file(model->checkpoint, sizes, error);
 }
 
+/* A line if the release that wrote the configuration would print other figures. */
+static void file_release_note(const struct model *model, const struct table *table,
+                              const struct accelerate_sizes *sizes, struct text *notes)
+{
+    struct accelerate_options options = table->options;
+    struct accelerate_sizes file = {0};
+    char then[ACCELERATE_CELL_BYTES], now[ACCELERATE_CELL_BYTES];
+    options.transformers = ACCELERATE_RELEASE_OF_FILE;
+    if (accelerate_sizes_of(&model->config, &options, &file, NULL) != STATUS_OK) {
+        return; /* it names no release */
+    }
+    accelerate_bytes_format((double)file.total_bytes, true, then);
+    accelerate_bytes_format((double)sizes->total_bytes, true, now);
+    if (strcmp(then, now) != 0) {
+        note_give("estimate", notes,
+                  "with transformers %s, which wrote this configuration, the float32 total was %s, not %s (%+.1f %%): "
+                  "its class registered other tensors; --transformers file prints that table",
+                  model->config.transformers_version, then, now,
+                  100.0 * ((double)file.total_bytes / (double)sizes->total_bytes - 1.0));
+    }
+}
+
+static void tied_note(const struct accelerate_sizes *sizes, struct text *notes)
+{
+    char copies[ACCELERATE_CELL_BYTES];
+    if (sizes->tied_bytes > 0) {
+        accelerate_bytes_format((double)sizes->tied_bytes, true, copies);
+        note_give("estimate", notes,
+                  "accelerate counts a shared embedding again for each module that uses it: %s of the float32 total "
+                  "are such copies, which a loaded model does not have",
+                  copies);
+    }
+}
+
 struct answer {
     const char *name;
     const struct model *model;
@@ -134,8 +168,8 @@ static enum status_code document_give(const struct answer *answer, const struct 
     return code;
 }
 
-enum status_code estimate_table_print(const struct arguments *arguments, const struct model *model,
-                                      const struct text *notes, struct status *error)
+enum status_code estimate_table_print(const struct arguments *arguments, const struct model *model, struct text *notes,
+                                      struct status *error)
 {
     struct table table = {.options = {.rule = ACCELERATE_RULE_CURRENT}};
     struct accelerate_sizes sizes = {0};
@@ -148,6 +182,12 @@ enum status_code estimate_table_print(const struct arguments *arguments, const s
     }
     if (code == STATUS_OK) {
         code = sizes_find(model, &table, &sizes, error);
+    }
+    if (code == STATUS_OK && model->config.family != NULL && table.options.transformers == NULL) {
+        file_release_note(model, &table, &sizes, notes);
+    }
+    if (code == STATUS_OK) {
+        tied_note(&sizes, notes);
     }
     if (code == STATUS_OK && model->config.family == NULL) {
         code = checkpoint_group(model->checkpoint, CHECKPOINT_BY_TYPE, &answer.types, error);

@@ -9,7 +9,7 @@
 /* Prints it, as --json if that was asked for. Of a model whose config.family is NULL (model_open): what its file
  * stores, by type, and the table of that. The document has notes if there are any: else it is that of accelerate's
  * columns alone. */
-enum status_code estimate_table_print(const struct arguments *arguments, const struct model *model,
-                                      const struct text *notes, struct status *error);
+enum status_code estimate_table_print(const struct arguments *arguments, const struct model *model, struct text *notes,
+                                      struct status *error);
 
 #endif

@@ -54,7 +54,7 @@ enum status_code accelerate_rule_find(const char *name, enum accelerate_rule *ru
 static int64_t tensor_bytes_of(const struct skeleton_tensor *tensor, const void *context)
 {
     const struct framework_buffers *buffers = context;
-    bool counts = tensor->tied_to < 0 && (!tensor->is_buffer || buffers->as_skeleton);
+    bool counts = (tensor->tied_to < 0 || buffers->counts_tied) && (!tensor->is_buffer || buffers->as_skeleton);
     int64_t bytes = counts ? tensor->element_count * dtype_bytes(tensor->dtype) : 0; /* the builder has checked it */
     return tensor->dtype == DTYPE_BOOL ? bytes / 8 : bytes;
 }
@@ -123,6 +123,16 @@ enum status_code accelerate_measure(const struct accelerate_sizing *sizing, int6
     return code;
 }
 
+static int64_t tied_bytes_of(const struct skeleton *skeleton, const struct framework_buffers *buffers)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < skeleton->tensor_count; i++) {
+        const struct skeleton_tensor *tensor = &skeleton->tensors[i];
+        bytes += tensor->tied_to >= 0 ? tensor_bytes_of(tensor, buffers) : 0;
+    }
+    return bytes; /* a part of a sum that has been checked */
+}
+
 /* The skeleton of the model without a head, whatever the case has: accelerate builds that. */
 static enum status_code sizes_of_skeleton(const struct skeleton *skeleton, const struct framework_buffers *buffers,
                                           bool splits_blocks, struct accelerate_sizes *sizes, struct status *error)
@@ -137,14 +147,31 @@ static enum status_code sizes_of_skeleton(const struct skeleton *skeleton, const
     int64_t largest = 0;
     enum status_code code = accelerate_measure(&sizing, &total, &largest, error);
     if (code == STATUS_OK) {
+        int64_t tied = tied_bytes_of(skeleton, buffers);
         *sizes = (struct accelerate_sizes){
             .parameter_count = skeleton->parameter_count,
-            .buffer_bytes = total - skeleton->parameter_bytes,
+            .buffer_bytes = total - tied - skeleton->parameter_bytes,
+            .tied_bytes = tied,
             .total_bytes = total,
             .largest_layer_bytes = largest,
         };
     }
     return code;
+}
+
+static enum status_code release_find(const struct config *config, const char *text, int *release, struct status *error)
+{
+    if (text == NULL || strcmp(text, ACCELERATE_RELEASE_OF_FILE) != 0) {
+        return framework_release_parse(text != NULL ? text : "current", release, error);
+    }
+    if (config->transformers_version[0] == '\0' ||
+        framework_release_parse(config->transformers_version, release, NULL) != STATUS_OK) {
+        return status_set(error, STATUS_INVALID,
+                          "the configuration of %s does not say which release of transformers wrote it; write a "
+                          "release like 4.31, or current",
+                          config->name);
+    }
+    return STATUS_OK;
 }
 
 enum status_code accelerate_sizes_of(const struct config *config, const struct accelerate_options *options,
@@ -153,11 +180,7 @@ enum status_code accelerate_sizes_of(const struct config *config, const struct a
     int release = FRAMEWORK_RELEASE_CURRENT;
     struct framework_buffers buffers;
     struct skeleton skeleton = {0};
-    const char *text = options->transformers != NULL ? options->transformers : config->transformers_version;
-    enum status_code code = framework_release_parse(text, &release, error);
-    if (code != STATUS_OK && options->transformers == NULL) {
-        code = STATUS_OK; /* a version that a file spells in its own way is no fault: today's buffers then */
-    }
+    enum status_code code = release_find(config, options->transformers, &release, error);
     if (code == STATUS_OK) {
         code = framework_buffers_of(config, release, &buffers, error);
     }
@@ -256,8 +279,7 @@ enum accelerate_dtype accelerate_storage_of(enum precision precision)
 static enum status_code accelerate_compute(const struct estimate_input *input, struct estimate *estimate,
                                            struct status *error)
 {
-    struct accelerate_options options = {
-        .rule = ACCELERATE_RULE_CURRENT, .transformers = "current", .bare = input->bare};
+    struct accelerate_options options = {.rule = ACCELERATE_RULE_CURRENT, .bare = input->bare};
     struct accelerate_sizes sizes;
     enum status_code code = accelerate_sizes_of(input->config, &options, &sizes, error);
     if (code != STATUS_OK) {

@@ -33,15 +33,18 @@ enum accelerate_dtype {
 
 struct accelerate_options {
     enum accelerate_rule rule;
-    const char
-        *transformers;  /* the release whose buffers count: "4.31", "current"; NULL: the one that wrote the file */
-    bool splits_blocks; /* largest layer as before transformers named its blocks: leaves alone */
+    const char *transformers;    /* the release whose classes count: "4.31", "current", ACCELERATE_RELEASE_OF_FILE: the
+                                 one that wrote the configuration; NULL: current */
+    bool splits_blocks;          /* largest layer as before transformers named its blocks: leaves alone */
     const struct skeleton *bare; /* of the configuration, with HEAD_BARE, if the caller has it; NULL: built */
 };
 
-/* Of the whole model in float32. */
+#define ACCELERATE_RELEASE_OF_FILE "file"
+
+/* Of the whole model in float32. total_bytes: parameters, once each, buffers, and tied_bytes, which are copies of
+ * parameters that accelerate alone has (framework_buffers.h). */
 struct accelerate_sizes {
-    int64_t parameter_count, buffer_bytes, total_bytes, largest_layer_bytes;
+    int64_t parameter_count, buffer_bytes, tied_bytes, total_bytes, largest_layer_bytes;
     bool layer_is_unknown; /* largest_layer_bytes is then 0 */
 };
 
@@ -81,6 +84,7 @@ bool accelerate_has_case(const struct workload *workload);
 /* The row in which weights of this precision stand. */
 enum accelerate_dtype accelerate_storage_of(enum precision precision);
 
+/* STATUS_INVALID if options->transformers is no release, or the configuration names none that could be meant. */
 enum status_code accelerate_sizes_of(const struct config *config, const struct accelerate_options *options,
                                      struct accelerate_sizes *sizes, struct status *error);
 
@@ -95,6 +99,10 @@ enum status_code accelerate_sizes_of_file(const struct checkpoint *checkpoint, s
 
 struct accelerate_row accelerate_row_of(const struct accelerate_sizes *sizes, enum accelerate_dtype dtype,
                                         enum accelerate_rule rule);
+
+/* A size as its table spells it: "413.18 MB". */
+enum { ACCELERATE_CELL_BYTES = 40 };
+void accelerate_bytes_format(double bytes, bool is_integer, char cell[ACCELERATE_CELL_BYTES]);
 
 /* Its box, each line ended by a newline; model is what the user typed. STATUS_OUT_OF_MEMORY. */
 enum status_code accelerate_table(const char *model, const struct accelerate_row *rows, int count, struct text *table,

@@ -8,7 +8,7 @@
 
 #include "harness/estimate/accelerate.h"
 
-enum { COLUMN_COUNT = 4, CELL_BYTES = 40 };
+enum { COLUMN_COUNT = 4, CELL_BYTES = ACCELERATE_CELL_BYTES };
 
 struct box {
     struct text *text;
@@ -31,7 +31,7 @@ static void number_format(double value, char cell[CELL_BYTES], const char *unit)
 }
 
 /* Whole numbers below 1024 are printed without a fraction if Python had an int in hand. */
-static void bytes_format(double bytes, bool is_integer, char cell[CELL_BYTES])
+void accelerate_bytes_format(double bytes, bool is_integer, char cell[CELL_BYTES])
 {
     static const char *const units[] = {"bytes", "KB", "MB", "GB", "TB", "PB"};
     size_t unit = 0;
@@ -95,12 +95,12 @@ static void row_cells(const struct accelerate_row *row, char cells[COLUMN_COUNT]
     snprintf(cells[0], CELL_BYTES, "%s", accelerate_dtype_name(row->dtype));
     snprintf(cells[1], CELL_BYTES, "-");
     if (!row->layer_is_unknown) {
-        bytes_format(row->largest_layer_bytes, whole, cells[1]);
+        accelerate_bytes_format(row->largest_layer_bytes, whole, cells[1]);
     }
-    bytes_format(row->total_bytes, whole, cells[2]);
+    accelerate_bytes_format(row->total_bytes, whole, cells[2]);
     snprintf(cells[3], CELL_BYTES, "N/A");
     if (row->training_known) {
-        bytes_format(row->training_bytes, whole || row->rule == ACCELERATE_RULE_CURRENT, cells[3]);
+        accelerate_bytes_format(row->training_bytes, whole || row->rule == ACCELERATE_RULE_CURRENT, cells[3]);
     }
 }
 

@@ -27,8 +27,7 @@ static enum status_code can_it_run_compute(const struct estimate_input *input, s
                                            struct status *error)
 {
     const struct workload *workload = input->workload;
-    const struct accelerate_options options = {
-        .rule = ACCELERATE_RULE_0_23, .transformers = "current", .bare = input->bare};
+    const struct accelerate_options options = {.rule = ACCELERATE_RULE_0_23, .bare = input->bare};
     struct accelerate_sizes sizes;
     enum status_code code = accelerate_sizes_of(input->config, &options, &sizes, error);
     if (code != STATUS_OK) {

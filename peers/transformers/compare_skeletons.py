@@ -225,9 +225,11 @@ def differences_of(program, name, head):
     differences += [f"module {path} is one object with an earlier one" for path in shared_modules(model)]
     differences += first_difference("counts", ours["counts"], [counts])
     if head == "bare":
-        total, (largest, _) = calculate_maximum_sizes(model)
-        model._no_split_modules = []  # every block may be split: a module with children is then no layer, whatever it has
-        sizes = (total, largest, calculate_maximum_sizes(model)[1][0])
+        with accelerate.init_empty_weights():  # as accelerate builds it, which undoes the ties of embeddings
+            weighed = real_model(name, head)
+        total, (largest, _) = calculate_maximum_sizes(weighed)
+        weighed._no_split_modules = []  # every block may be split: a module with children is then no layer, whatever it has
+        sizes = (total, largest, calculate_maximum_sizes(weighed)[1][0])
         differences += first_difference("accelerate", ours["accelerate"], [tuple(str(int(size)) for size in sizes)])
         table = real_table(name, total, largest)
         differences += first_difference("table", dump(program, name, "table").splitlines(), table.splitlines())

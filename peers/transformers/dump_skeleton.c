@@ -11,8 +11,8 @@
 #include "models/find/catalogue.h"
 #include "models/skeleton/skeleton.h"
 
-static const struct accelerate_options today = {.transformers = "current"};
-static const struct accelerate_options split = {.transformers = "current", .splits_blocks = true};
+static const struct accelerate_options today = {0};
+static const struct accelerate_options split = {.splits_blocks = true};
 
 static void tensor_print(const struct skeleton *skeleton, const struct skeleton_tensor *tensor)
 {

@@ -58,7 +58,6 @@ static void output_equals_golden_files(void **state)
         {"estimate-bert.json", {"estimate", "bert-base-cased", "--json"}},
         {"estimate-bert-0.23.txt", {"estimate", "bert-base-cased", "--dtypes", "float32", "int8", "--rule", "0.23"}},
         {"estimate-resnet50.txt", {"estimate", "timm/resnet50.a1_in1k"}},
-        {"estimate-llama-2-70b.txt", {"estimate", "--dtypes=float16,int4", "meta-llama/Llama-2-70b-chat-hf"}},
         {"estimators.txt", {"estimators"}},
         {"estimate-bert-load.txt", {"estimate", "bert-base-cased", "--mode", "load"}},
         {"estimate-tiny-gpt2-peak.txt",

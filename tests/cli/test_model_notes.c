@@ -424,11 +424,46 @@ static void sequences_beyond_the_positions_are_told(void **state)
     command_result_release(&result);
 }
 
+/* The table is today's. A note says what the release that wrote the configuration printed. */
+static void release_of_the_file_is_told(void **state)
+{
+    static const char told[] =
+        "with transformers 4.40.1, which wrote this configuration, the float32 total was 9.25 GB, "
+        "not 5.75 GB (+60.9 %): its class registered other tensors; --transformers file prints "
+        "that table";
+    struct command_result result = ASSAY("estimate", "Qwen/Qwen2.5-1.5B");
+    (void)state;
+    assert_non_null(strstr(text_string(&result.output), "│float32│  890.25 MB  │ 5.75 GB  │      23.0 GB      │"));
+    assert_non_null(strstr(text_string(&result.error), told));
+    command_result_release(&result);
+    result = ASSAY("estimate", "Qwen/Qwen2.5-1.5B", "--json");
+    struct json *document = document_of(&result);
+    assert_int_equal(json_count(json_get(document, "notes")), 1);
+    assert_string_equal(json_string_or(json_at(json_get(document, "notes"), 0), ""), told);
+    json_release(document);
+    command_result_release(&result);
+    result = ASSAY("estimate", "Qwen/Qwen2.5-1.5B", "--transformers", "file");
+    assert_non_null(strstr(text_string(&result.output), "│float32│  890.25 MB  │ 9.25 GB  │      37.0 GB      │"));
+    assert_string_equal(text_string(&result.error), "");
+    command_result_release(&result);
+    result = ASSAY("estimate", "meta-llama/Llama-3.1-8B"); /* 256 bytes apart: no figure changes */
+    assert_string_equal(text_string(&result.error), "");
+    command_result_release(&result);
+    result = ASSAY("estimate", "google-t5/t5-small", "--transformers", "file");
+    assert_int_equal(result.exit_code, 2);
+    assert_non_null(strstr(text_string(&result.error), "does not say which release of transformers wrote it"));
+    command_result_release(&result);
+    result = ASSAY("estimate", "google-t5/t5-small");
+    assert_non_null(strstr(text_string(&result.error), "125.5 MB of the float32 total are such copies"));
+    command_result_release(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slips_warn_and_are_refused_when_strict),
         cmocka_unit_test(notes_are_in_json),
+        cmocka_unit_test(release_of_the_file_is_told),
         cmocka_unit_test(foreign_keys_are_named_when_strict),
         cmocka_unit_test(precision_is_that_of_the_file),
         cmocka_unit_test(precision_is_said),

@@ -33,6 +33,9 @@ static struct accelerate_sizes sizes_of(const char *model, struct accelerate_opt
     return sizes;
 }
 
+/* Published tables belong to the release that wrote the model's configuration. */
+static const struct accelerate_options as_published = {.transformers = ACCELERATE_RELEASE_OF_FILE};
+
 static void test_published_sizes(void **state)
 {
     static const struct {
@@ -50,7 +53,8 @@ static void test_published_sizes(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof published / sizeof published[0]; i++) {
-        struct accelerate_sizes sizes = sizes_of(published[i].model, (struct accelerate_options){0});
+        struct accelerate_sizes sizes =
+            sizes_of(published[i].model, (struct accelerate_options){.transformers = "4.31"});
         assert_int_equal(sizes.parameter_count, published[i].parameter_count);
         assert_int_equal(sizes.buffer_bytes, published[i].buffer_bytes);
         assert_int_equal(sizes.total_bytes, published[i].total_bytes);
@@ -61,7 +65,7 @@ static void test_published_sizes(void **state)
 /* Before blocks were named in transformers the largest leaf was printed. */
 static void test_split_blocks(void **state)
 {
-    const struct accelerate_options options = {.splits_blocks = true};
+    const struct accelerate_options options = {.transformers = "file", .splits_blocks = true};
     (void)state;
     struct accelerate_sizes sizes = sizes_of("togethercomputer/LLaMA-2-7B-32K", options);
     assert_int_equal(sizes.buffer_bytes, 1073750016);
@@ -79,7 +83,7 @@ static void test_idefics_layer(void **state)
 {
     struct accelerate_sizes sizes;
     struct config config = config_of("Llama-2-7b");
-    struct accelerate_options options = {0};
+    struct accelerate_options options = as_published;
     (void)state;
     config.hidden = 8192;
     config.heads = config.kv_heads = 64;
@@ -111,6 +115,9 @@ static void test_releases(void **state)
         {"Qwen/Qwen2-7B", "4.45", 29 * 256},
         {"gpt2", "4.31", 12 * (1024 * 1024 / 8 + 4)},
         {"gpt2", "current", 0},
+        {"gpt2", NULL, 0},
+        {"Llama-2-7b", NULL, 512},
+        {"Llama-2-7b", "file", 134225920}, /* 4.31.0.dev0 */
         {"bert-base-cased", "4.31", 8192},
     };
     (void)state;
@@ -123,8 +130,29 @@ static void test_releases(void **state)
     struct accelerate_sizes sizes = {.total_bytes = -1};
     struct status error = {0};
     assert_int_equal(accelerate_sizes_of(&config, &wrong, &sizes, &error), STATUS_INVALID);
-    assert_string_equal(error.text, "'new' is not a release of transformers; write one like 4.31, or current");
+    assert_string_equal(error.text, "'new' is not a release of transformers; write one like 4.31, current, or file");
     assert_int_equal(sizes.total_bytes, -1);
+    config = config_of("t5-small");
+    assert_int_equal(accelerate_sizes_of(&config, &as_published, &sizes, &error), STATUS_INVALID);
+    assert_string_equal(error.text, "the configuration of google-t5/t5-small does not say which release of "
+                                    "transformers wrote it; write a release like 4.31, or current");
+    assert_int_equal(sizes.total_bytes, -1);
+}
+
+/* transformers 5 registers the embeddings of T5 three times and ties them; accelerate's building unties them. Releases
+ * before it shared one module. */
+static void test_tied(void **state)
+{
+    const struct accelerate_options before = {.transformers = "4.57"};
+    const int64_t matrix = INT64_C(32128) * 512 * 4;
+    struct accelerate_sizes now = sizes_of("t5-small", (struct accelerate_options){0});
+    struct accelerate_sizes then = sizes_of("t5-small", before);
+    (void)state;
+    assert_int_equal(then.tied_bytes, 0);
+    assert_int_equal(now.tied_bytes, 2 * matrix);
+    assert_int_equal(now.total_bytes, then.total_bytes + 2 * matrix);
+    assert_int_equal(now.parameter_count, then.parameter_count);
+    assert_int_equal(now.buffer_bytes, then.buffer_bytes);
 }
 
 static void table_check(const char *model, struct accelerate_options options, int count, const char *expected)
@@ -195,10 +223,11 @@ static void cell_check(const char *model, struct accelerate_options options, enu
 
 static void test_published_cells(void **state)
 {
-    const struct accelerate_options current = {0};
-    const struct accelerate_options old = {.rule = ACCELERATE_RULE_0_23};
-    const struct accelerate_options split = {.splits_blocks = true};
-    const struct accelerate_options split_old = {.rule = ACCELERATE_RULE_0_23, .splits_blocks = true};
+    const struct accelerate_options current = as_published;
+    const struct accelerate_options old = {.rule = ACCELERATE_RULE_0_23, .transformers = "file"};
+    const struct accelerate_options split = {.transformers = "file", .splits_blocks = true};
+    const struct accelerate_options split_old = {
+        .rule = ACCELERATE_RULE_0_23, .transformers = "file", .splits_blocks = true};
     (void)state;
     cell_check("Llama-2-7b", current, ACCELERATE_FLOAT16, "│float16│388.02 MB│12.37 GB│49.48 GB│");
     cell_check("LLaMA-2-7B-32K", split, ACCELERATE_FLOAT32, "│float32│500.0 MB│25.61 GB│102.46 GB│");
@@ -242,7 +271,7 @@ static void test_spelling(void **state)
 
 static void test_stages(void **state)
 {
-    struct accelerate_sizes sizes = sizes_of("Llama-2-7b", (struct accelerate_options){0});
+    struct accelerate_sizes sizes = sizes_of("Llama-2-7b", as_published);
     struct accelerate_row row = accelerate_row_of(&sizes, ACCELERATE_FLOAT16, ACCELERATE_RULE_CURRENT);
     (void)state;
     assert_int_equal(row.model_bytes, 26563600384);         /* 24.74 GB */
@@ -313,11 +342,17 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_published_sizes), cmocka_unit_test(test_split_blocks),
-        cmocka_unit_test(test_idefics_layer),   cmocka_unit_test(test_releases),
-        cmocka_unit_test(test_tables),          cmocka_unit_test(test_published_cells),
-        cmocka_unit_test(test_spelling),        cmocka_unit_test(test_stages),
-        cmocka_unit_test(test_long_title),      cmocka_unit_test(test_json),
+        cmocka_unit_test(test_published_sizes),
+        cmocka_unit_test(test_split_blocks),
+        cmocka_unit_test(test_idefics_layer),
+        cmocka_unit_test(test_releases),
+        cmocka_unit_test(test_tied),
+        cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_published_cells),
+        cmocka_unit_test(test_spelling),
+        cmocka_unit_test(test_stages),
+        cmocka_unit_test(test_long_title),
+        cmocka_unit_test(test_json),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
