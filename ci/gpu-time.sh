@@ -100,8 +100,9 @@ left_behind_end() {
     cause stuck "$(paste -sd ';' "$scratch/stuck"), does not end on SIGKILL"
 }
 
-# Runs a program for as long as its part has; returns 3 if it had to end the program. The program runs in the
-# background, so that a signal to the script need not wait for it. No process of it is left alive.
+# Runs a program for as long as its part has; returns 3 if it had to end the program, and for the exit codes of assay
+# that say why nothing is known (4 no GPU, 5 another run has it, 7 cases are missing): here the causes say it. The
+# program runs in the background, so that a signal to the script need not wait for it. No process of it is left alive.
 limited() {
     ci/within.sh "$(seconds_left)" "$@" 3>&- 9<&- &
     child=$!
@@ -115,6 +116,7 @@ limited() {
         cause time
         return 3
         ;;
+    4 | 5 | 7) return 3 ;;
     esac
     return "$limited_code"
 }

@@ -147,6 +147,7 @@ const char *status_line(const struct status *error, char line[STATUS_LINE_BYTES]
 const char *status_code_name(enum status_code code)
 {
     static const char *const names[] = {"ok",          "invalid", "overflow", "out of memory",
-                                        "unavailable", "device",  "io",       "internal"};
+                                        "unavailable", "device",  "no GPU",   "busy",
+                                        "interrupted", "io",      "internal"};
     return (unsigned)code < sizeof names / sizeof names[0] ? names[code] : "unknown";
 }

@@ -12,6 +12,9 @@ enum status_code {
     STATUS_OUT_OF_MEMORY, /* a device or the host has not enough memory: an outcome of a case, not a fault */
     STATUS_UNAVAILABLE,   /* a device or library is not here: the case is skipped with this text */
     STATUS_DEVICE,        /* a device call failed */
+    STATUS_NO_GPU,        /* a GPU that was asked for cannot be used (exit 4) */
+    STATUS_BUSY,          /* another run has the device (exit 5) */
+    STATUS_INTERRUPTED,   /* a signal came before the end (exit 7) */
     STATUS_IO,            /* a file could not be read or written */
     STATUS_INTERNAL       /* a fault of this program (exit 99) */
 };
@@ -74,7 +77,8 @@ enum status_code status_copy(struct status *error, enum status_code code, const 
 /* As it is printed and kept in records: "PATH:LINE:COLUMN: text", "PATH: text" or the text alone. Returns line. */
 const char *status_line(const struct status *error, char line[STATUS_LINE_BYTES]);
 
-/* "ok", "invalid", "overflow", "out of memory", "unavailable", "device", "io", "internal". */
+/* "ok", "invalid", "overflow", "out of memory", "unavailable", "device", "no GPU", "busy", "interrupted",
+ * "io", "internal". */
 const char *status_code_name(enum status_code code);
 
 #endif

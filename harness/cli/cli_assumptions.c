@@ -154,9 +154,9 @@ static enum exit_code exit_code_of(enum run_outcome outcome, bool measured, stru
     gpu_nodes_read("", getenv("CUDA_VISIBLE_DEVICES"), &nodes);
     if (outcome == RUN_SKIPPED && measured && gpu_nodes_show_one(&nodes)) {
         text_append(reason, ", but this machine has a GPU; assay doctor says what is missing");
-        return EXIT_CODE_INCONCLUSIVE;
+        return EXIT_CODE_NO_GPU;
     }
-    return (enum exit_code)run_outcome_exit_code(outcome);
+    return run_outcome_exit_code(outcome);
 }
 
 static enum status_code judgement_give(const char *path, bool measured, const char *reference_dir,
@@ -229,7 +229,8 @@ const struct command command_assumptions = {
                "Exit codes:\n"
                "   0  what could be asked is as assumed, but for what is noted\n"
                "   1  something is otherwise\n"
-               "   3  the GPU was disturbed, cannot be used, or a case was not measured\n"
+               "   3  the GPU was disturbed, or a case was not measured\n"
+               "   4  this machine has a GPU, and it cannot be used\n"
                "  77  there is no GPU, so there is nothing to ask\n",
     .options = options,
     .operand_minimum = 0,

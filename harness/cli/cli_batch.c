@@ -286,10 +286,12 @@ static enum exit_code exit_code_of(const struct batch_command *command)
     case BATCH_END_ZERO:
     case BATCH_END_RAISED:
         return EXIT_CODE_FAIL;
+    case BATCH_END_INTERRUPTED:
+        return EXIT_CODE_INCOMPLETE;
     default:
         break;
     }
-    int last = command->record.count - 1; /* -1: interrupted before the first ended */
+    int last = command->record.count - 1;
     return last >= 0 && strcmp(command->record.tries[last].cause.word, "skip") == 0 ? EXIT_CODE_SKIPPED
                                                                                     : EXIT_CODE_INCONCLUSIVE;
 }
@@ -451,7 +453,8 @@ const struct command command_batch = {
                "\n"
                "Exit codes:\n"
                "  1  no batch runs, or accelerate ends with an error\n"
-               "  3  a try failed for another reason than memory\n",
+               "  3  a try failed for another reason than memory\n"
+               "  7  a signal came before the end of the search\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,

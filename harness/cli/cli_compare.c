@@ -99,7 +99,7 @@ static enum status_code comparison_give(const struct arguments *arguments, const
         code = page_give(difference, style, output, error);
     }
     if (code == STATUS_OK) {
-        *exit_code = (enum exit_code)run_outcome_exit_code(difference_outcome(difference));
+        *exit_code = run_outcome_exit_code(difference_outcome(difference));
     }
     difference_release(difference);
     return code;

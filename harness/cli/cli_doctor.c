@@ -175,7 +175,7 @@ static enum status_code doctor_command(const struct arguments *arguments, enum e
     code = doctor_give(&doctor, arguments_value(arguments, "json") != NULL, error);
     if (code == STATUS_OK && !is_ready(&doctor)) {
         char reason[96];
-        *exit_code = EXIT_CODE_INCONCLUSIVE;
+        *exit_code = doctor.host_computes && doctor.usable_gpus == 0 ? EXIT_CODE_NO_GPU : EXIT_CODE_INCONCLUSIVE;
         snprintf(reason, sizeof reason, "NOT READY: %d missing; each has what mends it", missing_count(&doctor));
         exit_reason_print("doctor", *exit_code, reason);
     }
@@ -197,7 +197,8 @@ const struct command command_doctor = {
                "\n"
                "Exit codes:\n"
                "   0  all that is needed is here; without a GPU, all that the host needs\n"
-               "   3  something is missing: a GPU is here and cannot be used, or the host cannot compute\n",
+               "   3  something that is needed is missing: the host cannot compute, or a GPU has no cuBLAS or cuDNN\n"
+               "   4  the GPU that is here, or that --device names, cannot be used\n",
     .options = options,
     .operand_minimum = 0,
     .operand_maximum = 0,

@@ -41,7 +41,7 @@ static const struct option_row options[] = {
 
 static enum exit_code exit_code_of(const struct gate *gate)
 {
-    return gate->is_unjudged ? EXIT_CODE_FIRST : (enum exit_code)run_outcome_exit_code(gate->outcome);
+    return gate->is_unjudged ? EXIT_CODE_FIRST : run_outcome_exit_code(gate->outcome);
 }
 
 static enum status_code style_read(const struct arguments *arguments, struct gate_style *style, struct status *error)
@@ -267,9 +267,10 @@ const struct command command_gate = {
                "  0  GO: nothing is beyond its bounds\n"
                "  1  NO-GO: something is, or a verdict of the run failed\n"
                "  2  nothing was judged: a file or an option is wrong\n"
-               "  3  INCONCLUSIVE: the run was cut short, a case is missing or was not measured, the baseline was\n"
-               "     refused, or the records are of another run than --run-id and --started-after say\n"
-               "  6  a first night of which no figure has a tolerance or a prediction: nothing was judged\n",
+               "  3  INCONCLUSIVE: a case was not measured or the baseline alone has it, the baseline was refused,\n"
+               "     or the records are of another run than --run-id and --started-after say\n"
+               "  6  a first night of which no figure has a tolerance or a prediction: nothing was judged\n"
+               "  7  INCOMPLETE: the run was cut short, or a case that it selected is not there\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,

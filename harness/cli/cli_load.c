@@ -205,7 +205,7 @@ static bool interruption_told(const struct attendance *attendance, enum status_c
     if (is_told) {
         output_warning("assay: %s; nothing is left of it",
                        error != NULL ? status_line(error, line) : "the load was interrupted");
-        *exit_code = EXIT_CODE_INCONCLUSIVE;
+        *exit_code = EXIT_CODE_INCOMPLETE;
     }
     return is_told;
 }
@@ -266,7 +266,9 @@ const struct command command_load = {
                "Exit codes:\n"
                "  1  keys are missing, or a device held other bytes than predicted\n"
                "  2  the checkpoint or an option is wrong\n"
-               "  3  a device is full, a GPU is taken, or the load was interrupted; nothing is left of it then\n",
+               "  3  a device is full; nothing is left of the load then\n"
+               "  5  another run has a GPU\n"
+               "  7  the load was interrupted; nothing is left of it\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,

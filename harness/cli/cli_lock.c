@@ -63,7 +63,7 @@ static enum status_code lock_wait(const char *folder, const char *name, int file
     for (bool told = false;; told = true) {
         char line[STATUS_LINE_BYTES];
         code = device_lock_hold(folder, name, file, out != NULL ? out : ".", error);
-        if (code != STATUS_DEVICE) {
+        if (code != STATUS_BUSY) {
             return code;
         }
         if (clock_ns() >= deadline_ns) {
@@ -133,7 +133,7 @@ const struct command command_lock = {
         "  lock=$(assay lock --device cuda:0) && exec 9<\"$lock\" &&\n"
         "      assay lock --device cuda:0 --fd 9 --wait-device 5m\n"
         "\n"
-        "Exit code 3: another run has the GPU. 77: there is nothing to lock. To let go: exec 9<&-.\n",
+        "Exit code 5: another run has the GPU. 77: there is nothing to lock. To let go: exec 9<&-.\n",
     .options = options,
     .operand_minimum = 0,
     .operand_maximum = 0,

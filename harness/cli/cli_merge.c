@@ -72,7 +72,7 @@ static enum status_code outcome_give(const struct shard_merge_result *result, en
 {
     char line[STATUS_LINE_BYTES];
     bool is_told_here = given != STATUS_OK && result->outcome != RUN_PASS;
-    *exit_code = (enum exit_code)run_outcome_exit_code(result->outcome);
+    *exit_code = run_outcome_exit_code(result->outcome);
     if (is_told_here) {
         output_warning("assay: merge: %s", status_line(error, line));
     }

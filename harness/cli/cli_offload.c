@@ -69,7 +69,7 @@ static enum status_code piece_take(void *context, const void *bytes, int64_t cou
     struct job *job = context;
     job->interrupted = job->interrupted || signal_came(job);
     if (job->interrupted) {
-        return status_set(error, STATUS_DEVICE, "offload: interrupted; assay has removed what it had written");
+        return status_set(error, STATUS_INTERRUPTED, "offload: interrupted; assay has removed what it had written");
     }
     return offload_writer_take(job->writer, bytes, count, error);
 }

@@ -156,7 +156,7 @@ static enum status_code plan_execute(const struct arguments *arguments, const st
         char line[STATUS_LINE_BYTES];
         output_warning("assay: %s; nothing is left of it",
                        error != NULL ? status_line(error, line) : "the run was interrupted");
-        *exit_code = EXIT_CODE_INCONCLUSIVE;
+        *exit_code = EXIT_CODE_INCOMPLETE;
         code = STATUS_OK;
     }
     free(execution);
@@ -204,7 +204,8 @@ const struct command command_place = {
                "Exit codes:\n"
                "  1  tensors have no device (--check), or a device runs out of memory or is not as predicted\n"
                "  2  an option or the model is wrong, or accelerate raises an exception, which the message names\n"
-               "  3  the run was interrupted\n",
+               "  5  another run has a GPU\n"
+               "  7  the run was interrupted\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,

@@ -83,7 +83,7 @@ static enum status_code page_make(const struct report_page *page, enum report_fo
 static enum exit_code exit_code_say(const struct report_page *page)
 {
     struct text reason = {0};
-    enum exit_code exit_code = (enum exit_code)run_outcome_exit_code(report_page_outcome(page, &reason));
+    enum exit_code exit_code = run_outcome_exit_code(report_page_outcome(page, &reason));
     exit_reason_print("report", exit_code, text_string(&reason));
     text_release(&reason);
     return exit_code;
@@ -130,8 +130,8 @@ const struct command command_report = {
                "  of placed cases and loads: places, kept (for the largest layer), placements, stages, transfers\n"
                "  of searches for a batch: searches, tries\n"
                "\n"
-               "The exit code is what the cases come to, as that of their run: 0, 1, 3 or 77; with --exit-zero it\n"
-               "is 0. That of --league and --rule is 3 if there is nothing to judge.\n",
+               "The exit code is what the cases come to, as that of their run: 0, 1, 3, 7 or 77; with --exit-zero\n"
+               "it is 0. That of --league and --rule is 3 if there is nothing to judge.\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = OPERAND_COUNT_MAXIMUM,

@@ -42,7 +42,7 @@ static const struct option_row options[] = {
     {"fitting", OPTION_FLAG, NULL, "skip cases that are predicted not to fit what the device has free"},
     {"note-calibrated", OPTION_FLAG, NULL, "note what is beyond the suite's calibrated-gpu, and do not judge it"},
     {"jobs", OPTION_VALUE, "N", "cases measured at the same time (default: 1)"},
-    {"need-gpu", OPTION_FLAG, NULL, "exit code 3 if no GPU opens, and nothing is measured on the host instead"},
+    {"need-gpu", OPTION_FLAG, NULL, "exit code 4 if no GPU opens, and nothing is measured on the host instead"},
     {"share-device", OPTION_FLAG, NULL, "use a GPU beside other runs that share it too"},
     {"wait-device", OPTION_VALUE, "SECONDS",
      "how long to wait for a GPU that another run has, also as 5m (default: 0)"},
@@ -206,7 +206,7 @@ static void signals_hold(void)
 static enum status_code outcome_give(const struct run_result *result, enum status_code given, enum exit_code *exit_code,
                                      struct status *error)
 {
-    *exit_code = (enum exit_code)run_outcome_exit_code(result->outcome);
+    *exit_code = run_outcome_exit_code(result->outcome);
     bool is_told_here = given != STATUS_OK && result->outcome != RUN_PASS;
     char line[STATUS_LINE_BYTES];
     if (is_told_here) {
@@ -427,7 +427,7 @@ const struct command command_run = {
                "each). They must be of one name. A case sees its GPU alone, and runs on the cores near it.\n"
                "\n"
                "Only one run at a time measures on a GPU, for all users of the machine. Others are refused (exit\n"
-               "code 3), wait, or share the GPU if all of them do. The lock is a file in /run/lock or /tmp, or in\n"
+               "code 5), wait, or share the GPU if all of them do. The lock is a file in /run/lock or /tmp, or in\n"
                "ASSAY_LOCK_DIR.\n",
     .options = options,
     .operand_minimum = 1,

@@ -4,20 +4,11 @@
 
 #include <stdbool.h>
 
+#include "harness/base/exit_code.h"
 #include "harness/base/status.h"
 
 #define ASSAY_VERSION      "0.1.0"
 #define ASSAY_VERSION_DATE "2026-11-23" /* on its manual pages, which are the same wherever they are made */
-
-enum exit_code {
-    EXIT_CODE_PASS = 0,
-    EXIT_CODE_FAIL = 1,         /* a verdict failed */
-    EXIT_CODE_USAGE = 2,        /* usage, suite or model file wrong */
-    EXIT_CODE_INCONCLUSIVE = 3, /* a case is missing or came to no verdict */
-    EXIT_CODE_FIRST = 6,        /* a first night: there is nothing to compare with */
-    EXIT_CODE_SKIPPED = 77,     /* every selected case was skipped */
-    EXIT_CODE_FAULT = 99        /* of this program */
-};
 
 enum option_kind {
     OPTION_FLAG,    /* --json */

@@ -26,7 +26,7 @@ static void lock_try(const struct device_identity *identity, const char *folder,
         return;
     }
     struct status error = {0};
-    probe->is_taken = device_lock_take(folder, name, false, "assay doctor", lock, &error) == STATUS_DEVICE;
+    probe->is_taken = device_lock_take(folder, name, false, "assay doctor", lock, &error) == STATUS_BUSY;
     if (probe->is_taken) {
         probe->opened = error;
     }

@@ -26,7 +26,7 @@ static enum status_code lock_add(const char *folder, const char *name, bool is_w
         output_warning("assay: %s is not locked against other runs: %s", name, status_line(&cause, line));
         return STATUS_OK;
     }
-    const char *remedy = code == STATUS_DEVICE ? "; start this again when that has ended" : "";
+    const char *remedy = code == STATUS_BUSY ? "; start this again when that has ended" : "";
     return code == STATUS_OK ? STATUS_OK : status_set(error, code, "%.900s%s", status_line(&cause, line), remedy);
 }
 

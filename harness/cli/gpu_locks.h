@@ -14,7 +14,7 @@ struct gpu_locks {
 
 /* Takes the lock of an open device, in ASSAY_LOCK_DIR or device_lock_folder(). NULL and what is no GPU needs none. A
  * GPU that cannot be locked is used all the same, which is warned of, but a folder that was asked for must serve. who:
- * the command, as others see it. STATUS_DEVICE: another run has it. */
+ * the command, as others see it. STATUS_BUSY: another run has it. */
 enum status_code gpu_locks_add(struct device *device, const char *who, struct gpu_locks *locks, struct status *error);
 
 void gpu_locks_release(struct gpu_locks *locks);

@@ -7,13 +7,9 @@
 enum { LEFT_COLUMN = 26 };
 
 static const struct exit_code_row exit_codes[] = {
-    {EXIT_CODE_PASS, "all pass"},
-    {EXIT_CODE_FAIL, "a verdict failed"},
-    {EXIT_CODE_USAGE, "usage, suite or model file is wrong"},
-    {EXIT_CODE_INCONCLUSIVE, "inconclusive: no verdict, cases are missing, or another run has the GPU"},
-    {EXIT_CODE_FIRST, "a first night: there is nothing to compare with"},
-    {EXIT_CODE_SKIPPED, "every selected case was skipped"},
-    {EXIT_CODE_FAULT, "a fault of the program"},
+#define EXIT_CODE_ROW(name, number, what) {EXIT_CODE_##name, what},
+    EXIT_CODE_TABLE(EXIT_CODE_ROW)
+#undef EXIT_CODE_ROW
 };
 
 const struct exit_code_row *exit_code_at(int index)

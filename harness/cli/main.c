@@ -57,6 +57,12 @@ static enum exit_code exit_code_of(enum status_code code)
     case STATUS_OUT_OF_MEMORY:
     case STATUS_DEVICE:
         return EXIT_CODE_INCONCLUSIVE;
+    case STATUS_NO_GPU:
+        return EXIT_CODE_NO_GPU;
+    case STATUS_BUSY:
+        return EXIT_CODE_BUSY;
+    case STATUS_INTERRUPTED:
+        return EXIT_CODE_INCOMPLETE;
     case STATUS_INTERNAL:
         break;
     }

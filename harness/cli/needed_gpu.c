@@ -15,12 +15,12 @@ enum status_code needed_gpu_check(const char *device, const char *lock_folder, s
     }
     device_probe(is_auto ? "cuda" : device, lock_folder, &probe);
     if (probe.end != PROBE_ANSWERED) {
-        return status_set(error, STATUS_DEVICE, "--need-gpu: the GPU %s; nothing was measured",
+        return status_set(error, STATUS_NO_GPU, "--need-gpu: the GPU %s; nothing was measured",
                           probe.end == PROBE_LATE ? "did not answer" : "ended the process that opened it");
     }
     const struct status *why = probe.identified.code != STATUS_OK ? &probe.identified : &probe.opened;
     if (probe.is_taken || why->code == STATUS_OK) {
         return STATUS_OK;
     }
-    return status_set(error, STATUS_DEVICE, "--need-gpu: %s; nothing was measured", why->text);
+    return status_set(error, STATUS_NO_GPU, "--need-gpu: %s; nothing was measured", why->text);
 }

@@ -5,7 +5,7 @@
 #include "harness/base/status.h"
 
 /* Whether the GPU that device stands for (NULL or "auto": the first) opens, or is only taken by another run. device is
- * a spec of device_open. STATUS_INVALID: it is no GPU. STATUS_DEVICE: it does not open, with the reason. Opens it in a
+ * a spec of device_open. STATUS_INVALID: it is no GPU. STATUS_NO_GPU: it does not open, with the reason. Opens it in a
  * process of its own. */
 enum status_code needed_gpu_check(const char *device, const char *lock_folder, struct status *error);
 

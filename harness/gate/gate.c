@@ -114,11 +114,12 @@ static enum run_outcome outcome_of(const struct gate *gate)
     const bool is_cut = !run->ended || run->absent_count > 0 || run->unnamed_absent_count > 0;
     const bool is_idle =
         gate->judged_count == 0 || gate->figure_count == 0 || (gate->baseline != NULL && gate->held_count == 0);
-    return gate->breach_count > 0 ? RUN_FAIL
-           : is_cut || gate->stranger != NULL || gate->refused != 0 || gate->lacking != NULL ||
-                   gate->unknown_count > 0 || is_idle
-               ? RUN_INCONCLUSIVE
-               : RUN_PASS;
+    const bool is_unknown = gate->refused != 0 || gate->lacking != NULL || gate->unknown_count > 0 || is_idle;
+    return gate->breach_count > 0   ? RUN_FAIL
+           : gate->stranger != NULL ? RUN_INCONCLUSIVE
+           : is_cut                 ? RUN_INCOMPLETE
+           : is_unknown             ? RUN_INCONCLUSIVE
+                                    : RUN_PASS;
 }
 
 /* Whether the run is well in itself, and nobody can say more. */

@@ -10,11 +10,12 @@
 
 static const struct {
     const char *name, *headline, *verdict;
-    int exit_code;
-} outcomes[] = {[RUN_PASS] = {"pass", "PASS", "GO", 0},
-                [RUN_FAIL] = {"fail", "FAIL", "NO-GO", 1},
-                [RUN_INCONCLUSIVE] = {"inconclusive", "INCONCLUSIVE", "INCONCLUSIVE", 3},
-                [RUN_SKIPPED] = {"skipped", "SKIPPED", "SKIPPED", 77}};
+    enum exit_code exit_code;
+} outcomes[] = {[RUN_PASS] = {"pass", "PASS", "GO", EXIT_CODE_PASS},
+                [RUN_FAIL] = {"fail", "FAIL", "NO-GO", EXIT_CODE_FAIL},
+                [RUN_INCONCLUSIVE] = {"inconclusive", "INCONCLUSIVE", "INCONCLUSIVE", EXIT_CODE_INCONCLUSIVE},
+                [RUN_INCOMPLETE] = {"incomplete", "INCOMPLETE", "INCOMPLETE", EXIT_CODE_INCOMPLETE},
+                [RUN_SKIPPED] = {"skipped", "SKIPPED", "SKIPPED", EXIT_CODE_SKIPPED}};
 
 enum { OUTCOME_COUNT = sizeof outcomes / sizeof outcomes[0] };
 
@@ -28,9 +29,9 @@ const char *run_outcome_verdict(enum run_outcome outcome)
     return (unsigned)outcome < OUTCOME_COUNT ? outcomes[outcome].verdict : "unknown";
 }
 
-int run_outcome_exit_code(enum run_outcome outcome)
+enum exit_code run_outcome_exit_code(enum run_outcome outcome)
 {
-    return (unsigned)outcome < OUTCOME_COUNT ? outcomes[outcome].exit_code : 99;
+    return (unsigned)outcome < OUTCOME_COUNT ? outcomes[outcome].exit_code : EXIT_CODE_FAULT;
 }
 
 /* It has a tolerance, and no judgement. */
@@ -165,9 +166,10 @@ enum run_outcome outcome_decide(const struct outcome *outcome)
     const int *counts = outcome->counts;
     int made = made_count(outcome);
     int broken = counts[CASE_STATUS_ERROR] + counts[CASE_STATUS_OOM] + counts[CASE_STATUS_TIMEOUT];
-    bool unclear = broken > 0 || outcome->open_count > 0 || outcome->missing_count > 0 || outcome->short_count > 0 ||
-                   outcome->missing_cause != NULL || made == 0;
+    bool incomplete = outcome->missing_count > 0 || outcome->short_count > 0 || outcome->missing_cause != NULL;
+    bool unclear = broken > 0 || outcome->open_count > 0 || made == 0;
     return counts[CASE_STATUS_FAIL] > 0       ? RUN_FAIL
+           : incomplete                       ? RUN_INCOMPLETE
            : unclear                          ? RUN_INCONCLUSIVE
            : counts[CASE_STATUS_SKIP] == made ? RUN_SKIPPED
                                               : RUN_PASS;
@@ -230,8 +232,7 @@ void outcome_words_append(struct text *text, const struct outcome *outcome)
     if (decided == RUN_PASS) {
         return;
     }
-    bool incomplete = outcome->missing_count > 0 || outcome->short_count > 0 || outcome->missing_cause != NULL;
-    text_append(text, incomplete && decided != RUN_FAIL ? "INCOMPLETE" : outcomes[decided].headline);
+    text_append(text, outcomes[decided].headline);
     if (decided == RUN_SKIPPED) {
         int count = outcome->counts[CASE_STATUS_SKIP];
         const char *unit = outcome->unit != NULL ? outcome->unit : "case";

@@ -6,24 +6,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "harness/base/exit_code.h"
 #include "harness/base/json.h"
 #include "harness/base/text.h"
 #include "harness/record/record.h"
 
 enum run_outcome {
-    RUN_PASS, /* every case was measured or skipped, none failed (exit 0) */
-    RUN_FAIL, /* a verdict failed (exit 1) */
-    /* None failed, but a case ended in error, oom or timeout, a judged figure is unknown, or a case is missing (exit
-     * 3). */
+    RUN_PASS, /* every case was measured or skipped, none failed */
+    RUN_FAIL, /* a verdict failed */
+    /* None failed, but a case ended in error, oom or timeout, or a judged figure is unknown. */
     RUN_INCONCLUSIVE,
-    RUN_SKIPPED /* every case was skipped (exit 77) */
+    RUN_INCOMPLETE, /* none failed, but a case or an attempt is missing, or the run has no end */
+    RUN_SKIPPED     /* every case was skipped */
 };
 
-const char *run_outcome_name(enum run_outcome outcome); /* "pass", "fail", "inconclusive", "skipped" */
+const char *run_outcome_name(enum run_outcome outcome); /* "pass", "fail", "inconclusive", "incomplete", ... */
 /* The same where one result is held against another, in a gate and a comparison: "GO", "NO-GO", "INCONCLUSIVE",
- * "SKIPPED". */
+ * "INCOMPLETE", "SKIPPED". */
 const char *run_outcome_verdict(enum run_outcome outcome);
-int run_outcome_exit_code(enum run_outcome outcome);
+enum exit_code run_outcome_exit_code(enum run_outcome outcome);
 
 /* How a case line stands, the gravest last. */
 enum standing {

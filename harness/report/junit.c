@@ -218,7 +218,8 @@ static struct element_counts elements_count(const struct report *report)
     counts.errors += absent_count;
     struct outcome outcome;
     report_outcome_make(report, &outcome);
-    counts.of_run = outcome_decide(&outcome) == RUN_INCONCLUSIVE && counts.errors == 0;
+    enum run_outcome decided = outcome_decide(&outcome);
+    counts.of_run = (decided == RUN_INCONCLUSIVE || decided == RUN_INCOMPLETE) && counts.errors == 0;
     outcome_release(&outcome);
     counts.tests += counts.of_run ? 1 : 0;
     counts.errors += counts.of_run ? 1 : 0;

@@ -26,7 +26,7 @@ struct attempts_options {
 
 /* Takes the signals that end a run (run_signals.h) and the lock of a GPU until attempts_close. case_: any; it bounds
  * how long the question which device this is may take. Call it from a process with one thread. Texts of options are
- * borrowed. STATUS_DEVICE: another run has the GPU, or interrupted. STATUS_IO, STATUS_OUT_OF_MEMORY. */
+ * borrowed. STATUS_BUSY: another run has the GPU. STATUS_INTERRUPTED, STATUS_IO, STATUS_OUT_OF_MEMORY. */
 enum status_code attempts_open(const struct attempts_options *options, const struct suite_case *case_,
                                struct attempts **attempts, struct status *error);
 

@@ -43,7 +43,7 @@ static bool spec_may_be_gpu(const char *text)
 
 static enum status_code interruption_set(struct status *error)
 {
-    return status_set(error, STATUS_DEVICE, "interrupted before the first case; nothing was measured");
+    return status_set(error, STATUS_INTERRUPTED, "interrupted before the first case; nothing was measured");
 }
 
 enum status_code device_claim_ask(const struct device_claim_request *request, const char *spec, struct json **answer,
@@ -141,10 +141,10 @@ static enum status_code refusal_advise(const struct run_options *options, struct
     char line[STATUS_LINE_BYTES];
     struct status cause;
     if (error == NULL) {
-        return STATUS_DEVICE;
+        return STATUS_BUSY;
     }
     cause = *error;
-    return status_set(error, STATUS_DEVICE, "%.900s; wait for it (--wait-device SECONDS)%s", status_line(&cause, line),
+    return status_set(error, STATUS_BUSY, "%.900s; wait for it (--wait-device SECONDS)%s", status_line(&cause, line),
                       options->can_share_device ? ", or start both runs with --share-device" : "");
 }
 
@@ -155,8 +155,8 @@ static enum status_code lock_wait(const struct device_claim_request *request, co
     const struct run_options *options = request->options;
     for (bool told = false;;) {
         enum status_code code = device_lock_take(folder, name, options->share_device, options->folder, lock, error);
-        if (code != STATUS_DEVICE || clock_ns() >= deadline_ns) {
-            return code == STATUS_DEVICE ? refusal_advise(options, error) : code;
+        if (code != STATUS_BUSY || clock_ns() >= deadline_ns) {
+            return code == STATUS_BUSY ? refusal_advise(options, error) : code;
         }
         if (!told) {
             char text[STATUS_TEXT_BYTES], line[STATUS_LINE_BYTES];

@@ -27,7 +27,7 @@ struct device_claim_request {
 };
 
 /* Asks in a child what one spec stands for; options->runner must be able to say it. *answer: its whole answer, or NULL
- * if it gave none; the caller releases it. spec, and specs of the request, may be any. STATUS_DEVICE: interrupted.
+ * if it gave none; the caller releases it. spec, and specs of the request, may be any. STATUS_INTERRUPTED,
  * STATUS_IO. */
 enum status_code device_claim_ask(const struct device_claim_request *request, const char *spec, struct json **answer,
                                   struct status *error);
@@ -36,7 +36,7 @@ enum status_code device_claim_ask(const struct device_claim_request *request, co
  * after the other in the order of their names, so that no two runs wait for each other, and waits for them up to
  * options->wait_device_seconds. If a GPU cannot be named or there is no folder for locks, the run goes on without,
  * which claim->note and options->progress.warned say; but a folder that was asked for (options->lock_folder) must
- * serve. STATUS_DEVICE: taken by another run, or interrupted. STATUS_IO, STATUS_OUT_OF_MEMORY. */
+ * serve. STATUS_BUSY: taken by another run. STATUS_INTERRUPTED, STATUS_IO, STATUS_OUT_OF_MEMORY. */
 enum status_code device_claim_take(const struct device_claim_request *request, struct device_claim *claim,
                                    struct status *error);
 

@@ -154,7 +154,7 @@ static enum status_code lock_refuse(const struct device_lock *lock, const char *
         return status_set(error, STATUS_IO, "%s: cannot be locked: %s", lock->path, strerror(cause));
     }
     holder_describe(lock->file, holder);
-    return status_set(error, STATUS_DEVICE, "%s is taken by %s", name, holder);
+    return status_set(error, STATUS_BUSY, "%s is taken by %s", name, holder);
 }
 
 /* Whether who started this program has the lock for itself and for us: one of the descriptors that came with exec (our
@@ -190,7 +190,7 @@ enum status_code device_lock_take(const char *folder, const char *name, bool sha
         }
         code = lock_refuse(&taken, name, cause, error);
     } else if (!lock_file_is_sound(taken.file, taken.path)) {
-        code = status_set(error, STATUS_DEVICE, "%s: taken away while it was locked; try again", taken.path);
+        code = status_set(error, STATUS_BUSY, "%s: taken away while it was locked; try again", taken.path);
     }
     if (code != STATUS_OK) {
         device_lock_release(&taken);

@@ -34,7 +34,7 @@ bool device_lock_name(const char *uuid, const char *pci_bus_id, char name[DEVICE
 bool device_lock_path(const char *folder, const char *name, char path[PATH_MAX]);
 
 /* Takes the lock without waiting; one that who started this program holds for itself is ours too, shared or not.
- * records_folder: what others are told. STATUS_DEVICE: another run has it; the text says who, and what to do is for
+ * records_folder: what others are told. STATUS_BUSY: another run has it; the text says who, and what to do is for
  * the caller to add, by the options that its command has. STATUS_IO:
  * there can be no lock here. */
 enum status_code device_lock_take(const char *folder, const char *name, bool shared, const char *records_folder,

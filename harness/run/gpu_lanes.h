@@ -20,7 +20,7 @@ struct gpu_lanes {
 };
 
 /* Asks in children which GPUs there are. STATUS_INVALID: they are not of one name, so that which of them a case is
- * measured on would decide its figures. STATUS_DEVICE: interrupted, or one of them gives no answer.
+ * measured on would decide its figures. STATUS_DEVICE: one of them gives no answer. STATUS_INTERRUPTED.
  * STATUS_IO, STATUS_OUT_OF_MEMORY. The caller releases *lanes. */
 enum status_code gpu_lanes_find(const struct run_options *options, const struct run_signals *signals,
                                 struct gpu_lanes *lanes, struct status *error);

@@ -158,10 +158,9 @@ enum status_code suite_tolerances_check(const struct suite *suite, const struct 
  * cases stand on are locked against other runs for as long (docs/decisions/0011). Call it from a process with one
  * thread. STATUS_INVALID (exit 2): no case is chosen, a tolerance names an unknown estimator, jobs out of
  * range, a proof on devices that are shared, constants are of another device, a run that cannot be resumed as it was
- * begun (docs/FORMAT.md); nothing has been written then.
- * STATUS_DEVICE (exit 3): another run has a GPU, or the run was interrupted while it waited for it; nothing has been
- * written then either. STATUS_IO (exit 2): the folder cannot be written, or the disk is full: what was written before
- * stays readable. result->run_id is set on an error too, if a run line was written. */
+ * begun (docs/FORMAT.md). STATUS_BUSY: another run has a GPU. STATUS_INTERRUPTED: a signal came while it waited for
+ * one. Nothing has been written then. STATUS_IO (exit 2): the folder cannot be written, or the disk is full: what was
+ * written before stays readable. result->run_id is set on an error too, if a run line was written. */
 enum status_code run_suite(const struct run_options *options, struct run_result *result, struct status *error);
 
 #endif

@@ -153,7 +153,7 @@ enum status_code slurm_merge_script(const struct slurm_job *job, struct text *sc
     text_format(
         script,
         "#!/bin/sh\n"
-        "# Merges the shards of array.sbatch, whichever have results. Exit code 3: cases are missing; it can be\n"
+        "# Merges the shards of array.sbatch, whichever have results. Exit code 7: cases are missing; it can be\n"
         "# submitted again once they are there.\n"
         "#SBATCH --job-name=assay-%s-merge\n",
         job->name);

@@ -75,7 +75,7 @@ static void a_gpu_that_cannot_be_used_is_told_with_its_command(void **state)
 {
     struct command_result result = doctor(*state, LISTED, "80", "--json");
     struct json *document = command_document(&result);
-    assert_int_equal(result.exit_code, 3);
+    assert_int_equal(result.exit_code, 4);
     assert_false(json_boolean_or(json_get(document, "ready"), true));
     assert_true(json_boolean_or(json_get(document, "has_gpu"), false));
     says(finding_of(document, "plug-in", "missing"), "remedy", "make CUDA_ARCHS=89");
@@ -87,7 +87,7 @@ static void a_gpu_that_cannot_be_used_is_told_with_its_command(void **state)
     says(finding_of(document, "MIG", "note"), "remedy", "CUDA_VISIBLE_DEVICES=MIG-");
     assert_int_equal(json_integer_or(json_get(document, "missing_count"), 0), 2);
     remedies_check(document);
-    command_says(&result.error, "exit code 3: NOT READY: 2 missing");
+    command_says(&result.error, "exit code 4: NOT READY: 2 missing");
     json_release(document);
     command_result_release(&result);
 }
@@ -116,7 +116,7 @@ static void a_gpu_that_was_named_is_missing_if_there_is_none(void **state)
     assert_int_equal(setenv("CUDA_VISIBLE_DEVICES", "-1", 1), 0);
     struct command_result result = doctor(*state, NULL, "80", "--device=cuda:0");
     unsetenv("CUDA_VISIBLE_DEVICES");
-    assert_int_equal(result.exit_code, 3);
+    assert_int_equal(result.exit_code, 4);
     command_says(&result.output, "no libassay_cuda.so in ");
     command_says(&result.error, "NOT READY: 2 missing");
     assert_null(strstr(text_string(&result.output), "the host measures"));

@@ -79,8 +79,8 @@ static void the_exit_code_is_the_verdict(void **state)
     gate_check("$base --baseline $base", 0, "held against the baseline, none beyond its bounds", "");
     gate_check("worse --baseline $base", 1, "NO-GO: 1 of ", "assay: gate: exit code 1: NO-GO: ");
     gate_check("$base --baseline worse", 0, "1 with a warning, 1 of them better", "");
-    gate_check("short --baseline $base", 3, "INCONCLUSIVE: the run was killed or still goes on", "exit code 3");
-    gate_check("torn --baseline $base", 3, "INCONCLUSIVE: ", "exit code 3");
+    gate_check("short --baseline $base", 7, "INCOMPLETE: the run was killed or still goes on", "exit code 7");
+    gate_check("torn --baseline $base", 7, "INCOMPLETE: ", "exit code 7");
     gate_check("other --baseline $base", 3, "the device differs from that of the baseline", "--allow device");
     gate_check("other --baseline $base --allow device", 0, "GO: ", "");
 }
@@ -383,7 +383,7 @@ static void a_baseline_that_was_cut_short_hides_nothing(void **state)
     command_result_release(&result);
     gate_check("two --baseline two", 0, "GO: 2 cases", "");
     gate_check("two --baseline half", 3, "the baseline was cut short before this case", "INCONCLUSIVE: 1 of 2 cases");
-    gate_check("half --baseline two", 3, "INCONCLUSIVE: 1 selected case is not there", "");
+    gate_check("half --baseline two", 7, "INCOMPLETE: 1 selected case is not there", "");
 }
 
 /* A history of two commits, of which the run is of the later one. */

@@ -234,7 +234,7 @@ static void an_interrupted_load_leaves_nothing(void **state)
         folder_remove(&folder);
         skip();
     }
-    assert_int_equal(result.exit_code, 3);
+    assert_int_equal(result.exit_code, 7);
     assert_int_equal(result.output.length, 0);
     contains(&result.error, "the load was interrupted after 0 of ");
     assert_false(is_there(folder.offload));

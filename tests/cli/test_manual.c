@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/exit_code.h"
 #include "harness/base/text.h"
 #include "tests/support/command_run.h"
 #include "tests/support/scratch_folder.h"
@@ -215,9 +216,37 @@ static void wrong_words_are_refused(void **state)
     command_refused(command_run(closed, NULL), "/proc/none");
 }
 
+/* Somebody who has read one of the pages knows every exit code that there is, and finds no other. */
+static void readme_and_help_have_every_exit_code(void **state)
+{
+#define CODE_NUMBER(name, number, what) number,
+    static const int numbers[] = {EXIT_CODE_TABLE(CODE_NUMBER)};
+#undef CODE_NUMBER
+    struct command_result readme = command_run(
+        (const char *const[]){"sed", "-n", "/^| exit code | meaning/,/^$/s/^| \\([0-9][0-9]*\\) | [a-z].*/\\1/p",
+                              "README.md", NULL},
+        NULL);
+    struct command_result help = command_run(
+        (const char *const[]){"sh", "-c",
+                              "\"$0\" --help | sed -n '/^exit codes:/,$s/^ *\\([0-9][0-9]*\\)  [a-z].*/\\1/p'",
+                              program_path(), NULL},
+        NULL);
+    struct text wanted = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        text_format(&wanted, "%d\n", numbers[i]);
+    }
+    assert_string_equal(text_string(&readme.output), text_string(&wanted));
+    assert_string_equal(text_string(&help.output), text_string(&wanted));
+    text_release(&wanted);
+    command_result_release(&help);
+    command_result_release(&readme);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(readme_and_help_have_every_exit_code),
         cmocka_unit_test_setup_teardown(mandoc_has_nothing_to_say, scratch_scene_open, scratch_scene_close),
         cmocka_unit_test_setup_teardown(groff_has_nothing_to_say, scratch_scene_open, scratch_scene_close),
         cmocka_unit_test_setup_teardown(every_command_has_a_page_with_every_option, scratch_scene_open,

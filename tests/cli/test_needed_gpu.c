@@ -46,7 +46,7 @@ static void a_missing_gpu_is_no_reason_to_measure_the_host(void **state)
     static const char *const devices[] = {"auto", "cuda", "cuda:0"};
     for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++) {
         struct command_result result = run_with(scene, devices[i], "/nowhere/plugins");
-        assert_int_equal(result.exit_code, 3);
+        assert_int_equal(result.exit_code, 4);
         assert_int_equal(result.output.length, 0);
         command_says(&result.error, "--need-gpu: cuda: the plug-in libassay_cuda.so is not in /nowhere/plugins; ");
         command_says(&result.error, "; nothing was measured\n");

@@ -300,7 +300,7 @@ static void an_interrupted_run_leaves_nothing(void **state)
     }
     assert_true(child > 0 && waitpid(child, &status, 0) == child);
     assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 3);
+    assert_int_equal(WEXITSTATUS(status), 7);
     FILE *file = fopen(path, "r");
     assert_non_null(file);
     assert_true(fread(told, 1, sizeof told - 1, file) > 0);

@@ -230,7 +230,7 @@ static void an_interrupted_run_leaves_no_folder(void **state)
     assert_true(read(ends[0], text, sizeof text - 1) > 0);
     close(ends[0]);
     assert_true(WIFEXITED(wait_status));
-    assert_int_equal(WEXITSTATUS(wait_status), 3);
+    assert_int_equal(WEXITSTATUS(wait_status), 7);
     if (strstr(text, "assay: place: the run was interrupted in stage ") == NULL) {
         fail_msg("%s", text);
     }

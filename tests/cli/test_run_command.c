@@ -320,7 +320,7 @@ static void an_interrupted_run_keeps_what_is_finished(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(started);
     assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 3);
+    assert_int_equal(WEXITSTATUS(status), 7);
     int finished = count_of(out, CASE_STATUS_OK);
     assert_in_range(finished, 1, 199);
 }

@@ -109,13 +109,13 @@ static void a_second_run_on_a_gpu_is_refused_until_the_first_is_gone(void **stat
     struct run_words asking = words_for(scene, "asking", REST, "auto", "--share-device", NULL);
     char holder[64];
     pid_t run = hanging_start(scene, &first);
-    assert_int_equal(run_do(scene, &second), 3);
+    assert_int_equal(run_do(scene, &second), 5);
     snprintf(holder, sizeof holder, "is taken by process %d since ", (int)run);
     said_check(scene_path(scene, "second"), "error", holder);
     said_check(scene_path(scene, "second"), "error", "wait for it (--wait-device SECONDS), or start both");
     assert_int_equal(access(scene_path(scene, "second/records.jsonl"), F_OK), -1); /* nothing was written */
     assert_int_equal(run_do(scene, &other), 0);                                    /* the other GPU is free */
-    assert_int_equal(run_do(scene, &asking), 3); /* the first did not ask to share; auto is the same GPU */
+    assert_int_equal(run_do(scene, &asking), 5); /* the first did not ask to share; auto is the same GPU */
     pid_t child = run_child(run);
     assert_int_equal(kill(run, SIGKILL), 0);
     assert_int_equal(run_wait(run), 128 + SIGKILL);
@@ -132,9 +132,9 @@ static void runs_that_share_go_together_and_say_so(void **state)
     struct run_words alone = words_for(scene, "alone", REST, "cuda:0", NULL, NULL);
     pid_t run = hanging_start(scene, &first);
     assert_int_equal(run_do(scene, &second), 0);
-    assert_int_equal(run_do(scene, &alone), 3);
+    assert_int_equal(run_do(scene, &alone), 5);
     assert_int_equal(kill(run, SIGTERM), 0);
-    assert_int_equal(run_wait(run), 3);
+    assert_int_equal(run_wait(run), 7);
     assert_int_equal(run_do(scene, &alone), 0);
     struct record_file shared = records_of(scene_path(scene, "second")),
                        single = records_of(scene_path(scene, "alone"));

@@ -141,7 +141,7 @@ static void a_gpu_that_does_not_open_is_missing(void **state)
     struct command_result result = script_run(scene, "ecc=0", "exec \"$assay\" doctor --json --device cuda:0");
     fault_unplan();
     struct json *document = command_document(&result);
-    assert_int_equal(result.exit_code, 3);
+    assert_int_equal(result.exit_code, 4);
     assert_int_equal(usable(document), 0);
     says(&result, document, "cuda:0", "missing", "in use by another process alone");
     json_release(document);
@@ -156,7 +156,7 @@ static void a_driver_that_crashes_is_survived(void **state)
     struct command_result result = script_run(scene, "ecc=0", "exec \"$assay\" doctor --json --device cuda:0");
     fault_unplan();
     struct json *document = command_document(&result);
-    assert_int_equal(result.exit_code, 3);
+    assert_int_equal(result.exit_code, 4);
     says(&result, document, "cuda:0", "missing", "asking the driver ended the process");
     json_release(document);
     command_result_release(&result);

@@ -48,7 +48,7 @@ static void what_a_script_starts_neither_waits_nor_is_refused(void **state)
                 SUITE "lock=$(\"$assay\" lock --device cuda:0) && exec 9<\"$lock\" && "
                       "\"$assay\" lock --device cuda:0 --fd 9 --out $folder/night || exit; "
                       "measure within; (measure again); (exec 9<&-; measure without); exec 9<&-; measure after",
-                "within 0\nagain 0\nwithout 3\nafter 0\n");
+                "within 0\nagain 0\nwithout 5\nafter 0\n");
 }
 
 static void who_is_refused_learns_what_the_script_does(void **state)
@@ -56,7 +56,7 @@ static void who_is_refused_learns_what_the_script_does(void **state)
     struct command_result result =
         script_run(*state, "exec 9<$(\"$assay\" lock) && \"$assay\" lock --fd 9 --out $folder/night && "
                            "exec 8<$(\"$assay\" lock) && \"$assay\" lock --fd 8 --wait-device 1s");
-    assert_int_equal(result.exit_code, 3);
+    assert_int_equal(result.exit_code, 5);
     command_says(&result.error, "assay: lock: waiting up to 1 s: GPU-");
     command_says(&result.error, "/night");
     command_result_release(&result);
@@ -76,8 +76,8 @@ static void a_load_holds_its_gpus_as_a_run_does(void **state)
                 LOAD "load cuda; (exec 9<&-; load cuda; load cuda dispatch; load host); exec 9<&-; load cuda; "
                      "load cuda dispatch",
                 "cuda 0\n"
-                "cuda 3\ntaken; start this again when that has ended\n"
-                "cuda 3\ntaken; start this again when that has ended\n"
+                "cuda 5\ntaken; start this again when that has ended\n"
+                "cuda 5\ntaken; start this again when that has ended\n"
                 "host 0\ncuda 0\ncuda 0\n");
 #undef LOAD
 }

@@ -80,7 +80,7 @@ static void a_run_waits_for_the_second_gpu_too(void **state)
     struct run_options options = options_of(scene);
     options.runner = &case_runner_measure;
     options.device = "cuda";
-    assert_int_equal(run_suite(&options, &scene->result, &scene->error), STATUS_DEVICE);
+    assert_int_equal(run_suite(&options, &scene->result, &scene->error), STATUS_BUSY);
     assert_non_null(strstr(scene->error.text, "GPU-00000000-0000-0000-0000-000000000002"));
     struct case_choice choice = {0};
     const char *const first[] = {"tiny-llama/load/float32"};

@@ -128,28 +128,28 @@ static void a_run_that_was_cut_short_is_never_go(void **state)
     (void)state;
     sides->now.figures.ended = false;
     struct gate gate = gate_of(&sides->now, &sides->base, NULL, 0);
-    outcome_check(&gate, RUN_INCONCLUSIVE, "the run has no end: it was killed or still goes on");
+    outcome_check(&gate, RUN_INCOMPLETE, "the run has no end: it was killed or still goes on");
     gate = gate_of(&sides->now, NULL, NULL, 0);
-    outcome_check(&gate, RUN_INCONCLUSIVE, "the run has no end");
+    outcome_check(&gate, RUN_INCOMPLETE, "the run has no end");
     sides->now.figures.ended = true;
     sides->now.absent[0] = (struct absent_case){.id = "case-9", .wanted_count = 1};
     sides->now.figures.absent_count = 1;
     gate = gate_of(&sides->now, &sides->base, NULL, 0);
-    outcome_check(&gate, RUN_INCONCLUSIVE, "1 selected case is not there");
+    outcome_check(&gate, RUN_INCOMPLETE, "1 selected case is not there");
     /* the baseline has it: it is told once, and what else is missing besides */
     side_remove(&sides->now, 4);
     sides->now.absent[0].id = "case-4";
     gate = gate_of(&sides->now, &sides->base, NULL, 0);
-    assert_string_equal(gate.why, "INCONCLUSIVE: 1 selected case is not there");
+    assert_string_equal(gate.why, "INCOMPLETE: 1 selected case is not there");
     gate_release(&gate);
     side_remove(&sides->now, 1);
     gate = gate_of(&sides->now, &sides->base, NULL, 0);
-    outcome_check(&gate, RUN_INCONCLUSIVE,
+    outcome_check(&gate, RUN_INCOMPLETE,
                   "1 selected case is not there; 1 more of 5 cases is missing or could not be judged");
     sides = sides_make();
     sides->now.figures.unnamed_absent_count = 2;
     gate = gate_of(&sides->now, &sides->base, NULL, 0);
-    outcome_check(&gate, RUN_INCONCLUSIVE, "2 selected cases are not there");
+    outcome_check(&gate, RUN_INCOMPLETE, "2 selected cases are not there");
 }
 
 /* Attempts that were not made may have failed, whatever a policy says of the case. */

@@ -112,7 +112,7 @@ static void an_interrupted_run_names_what_it_lacks(void **state)
     run_append(place, "1", "s", "null", 2, TWO);
     records_fixture_case(place->records, "gpt2/load/float32", "ok", "1024");
     end_append(place, "true");
-    outcome_check(place, RUN_INCONCLUSIVE, "INCOMPLETE: 1 of 2 cases missing: the run was interrupted");
+    outcome_check(place, RUN_INCOMPLETE, "INCOMPLETE: 1 of 2 cases missing: the run was interrupted");
     junit_has(place, 2, 1,
               "<testcase classname=\"org/bert\" name=\"org/bert/train/float32/b1\" time=\"0.000\">\n      <error "
               "message=\"selected, but not attempted: the run was interrupted\" type=\"missing\"/>");
@@ -137,7 +137,7 @@ static void a_killed_run_is_incomplete_even_where_no_case_is_missing(void **stat
     const struct place *place = *state;
     run_append(place, "1", "s", "null", 1, "\"ids\":[\"gpt2/load/float32\"],\"attempts\":[1]");
     records_fixture_case(place->records, "gpt2/load/float32", "ok", "1024");
-    outcome_check(place, RUN_INCONCLUSIVE, "INCOMPLETE: the run was killed or still goes on");
+    outcome_check(place, RUN_INCOMPLETE, "INCOMPLETE: the run was killed or still goes on");
     junit_has(place, 2, 1, "<testcase classname=\"assay\" name=\"the run\" time=\"0.000\">");
     end_append(place, "false");
     outcome_check(place, RUN_PASS, "");
@@ -151,7 +151,7 @@ static void older_records_say_how_many_are_missing(void **state)
     run_append(place, "1", "s", "null", 3, NULL);
     records_fixture_case(place->records, "gpt2/load/float32", "ok", "1024");
     end_append(place, "true");
-    outcome_check(place, RUN_INCONCLUSIVE, "INCOMPLETE: 2 of 3 cases missing: the run was interrupted");
+    outcome_check(place, RUN_INCOMPLETE, "INCOMPLETE: 2 of 3 cases missing: the run was interrupted");
     junit_has(place, 2, 1, "2 selected cases are missing, and the records do not say which: the run was interrupted");
 }
 
@@ -162,7 +162,7 @@ static void lines_that_were_taken_out_are_missing(void **state)
     run_append(place, "1", "s", "null", 2, TWO);
     records_fixture_case(place->records, "gpt2/load/float32", "ok", "1024");
     end_append(place, "false");
-    outcome_check(place, RUN_INCONCLUSIVE, "INCOMPLETE: 1 of 2 cases missing: their lines are not in the records");
+    outcome_check(place, RUN_INCOMPLETE, "INCOMPLETE: 1 of 2 cases missing: their lines are not in the records");
 }
 
 /* Last night's figures are not tonight's. */
@@ -176,7 +176,7 @@ static void figures_of_an_earlier_run_do_not_stand_for_missing_ones(void **state
     run_append(place, "2", "s", "null", 2, TWO);
     records_fixture_case(place->records, "gpt2/load/float32", "ok", "1024");
     end_append(place, "true");
-    outcome_check(place, RUN_INCONCLUSIVE, "INCOMPLETE: 1 of 2 cases missing: the run was interrupted");
+    outcome_check(place, RUN_INCOMPLETE, "INCOMPLETE: 1 of 2 cases missing: the run was interrupted");
     junit_has(
         place, 2, 1,
         "name=\"org/bert/train/float32/b1\" time=\"0.000\">\n      <error message=\"the last run did not come to it; "
@@ -208,7 +208,7 @@ static void attempts_that_are_missing_are_an_error_too(void **state)
     records_fixture_case(place->records, "gpt2/load/float32", "ok", "1024");
     records_fixture_case(place->records, "gpt2/load/float32", "ok", "1024");
     end_append(place, "true");
-    outcome_check(place, RUN_INCONCLUSIVE, "INCOMPLETE: 1 of 3 attempts missing in 1 case: the run was interrupted");
+    outcome_check(place, RUN_INCOMPLETE, "INCOMPLETE: 1 of 3 attempts missing in 1 case: the run was interrupted");
     junit_has(place, 1, 1, "1 case: 1 ok; 1 of 3 attempts missing in 1 case; the run was interrupted");
     junit_has(place, 1, 1, "<error message=\"the last run made 2 of 3 attempts\" type=\"missing\">");
 }
@@ -220,7 +220,7 @@ static void cases_and_attempts_are_not_mixed(void **state)
     run_append(place, "1", "s", "null", 6, "\"ids\":[\"a/load/float32\",\"b/load/float32\"],\"attempts\":[3,3]");
     records_fixture_case(place->records, "a/load/float32", "ok", "1024");
     end_append(place, "true");
-    outcome_check(place, RUN_INCONCLUSIVE,
+    outcome_check(place, RUN_INCOMPLETE,
                   "INCOMPLETE: 1 of 2 cases missing, 2 of 3 attempts missing in 1 case: the run was interrupted");
     junit_has(place, 2, 2,
               "1 case: 1 ok; 1 selected case is missing; 2 of 3 attempts missing in 1 case; the run was interrupted");
@@ -259,7 +259,7 @@ static void copies_count_once_and_are_told(void **state)
         end_append(place, "true");
     }
     /* twice one of two is not two of two */
-    outcome_check(place, RUN_INCONCLUSIVE, "INCOMPLETE: 1 of 2 cases missing: the run was interrupted");
+    outcome_check(place, RUN_INCOMPLETE, "INCOMPLETE: 1 of 2 cases missing: the run was interrupted");
     struct report *report = report_of(place);
     assert_string_equal(report->notes,
                         "the run of 2026-11-21T02:00:00Z stands 2 times in these records, and its cases count once");
@@ -267,7 +267,7 @@ static void copies_count_once_and_are_told(void **state)
     run_append(place, "2", "another", "null", 1, "\"ids\":[\"gpt2/load/float32\"],\"attempts\":[1]");
     records_fixture_case(place->records, "gpt2/load/float32", "ok", "1024");
     end_append(place, "false");
-    outcome_check(place, RUN_INCONCLUSIVE, "INCOMPLETE: 1 of 2 cases missing: the run was interrupted");
+    outcome_check(place, RUN_INCOMPLETE, "INCOMPLETE: 1 of 2 cases missing: the run was interrupted");
     report = report_of(place);
     assert_non_null(strstr(report->notes, "; 1 case was attempted by several runs, of which the last counts"));
     report_release(report);
@@ -328,8 +328,8 @@ static void the_command_ends_as_the_run_did(void **state)
     remove(place->records);
     run_append(place, "1", "s", "null", 1, "\"ids\":[\"a\"],\"attempts\":[1]");
     report_ends_as(
-        place, NULL, 3,
-        "assay: report: exit code 3: INCOMPLETE: 1 of 1 case missing: the run was killed or still goes on\n");
+        place, NULL, 7,
+        "assay: report: exit code 7: INCOMPLETE: 1 of 1 case missing: the run was killed or still goes on\n");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, place_make, place_remove)

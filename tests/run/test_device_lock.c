@@ -37,16 +37,16 @@ static void one_alone_or_any_number_that_share(void **state)
     struct scene *scene = *state;
     struct device_lock first, second, other;
     assert_int_equal(take(scene, false, &first), STATUS_OK);
-    assert_int_equal(take(scene, false, &second), STATUS_DEVICE);
-    assert_int_equal(take(scene, true, &second), STATUS_DEVICE);
+    assert_int_equal(take(scene, false, &second), STATUS_BUSY);
+    assert_int_equal(take(scene, true, &second), STATUS_BUSY);
     assert_int_equal(device_lock_take(scene->folder, "GPU-2", false, "records", &other, NULL), STATUS_OK);
     device_lock_release(&other);
     device_lock_release(&first);
     assert_int_equal(take(scene, true, &first), STATUS_OK);
     assert_int_equal(take(scene, true, &second), STATUS_OK);
-    assert_int_equal(take(scene, false, &other), STATUS_DEVICE);
+    assert_int_equal(take(scene, false, &other), STATUS_BUSY);
     device_lock_release(&first);
-    assert_int_equal(take(scene, false, &other), STATUS_DEVICE);
+    assert_int_equal(take(scene, false, &other), STATUS_BUSY);
     device_lock_release(&second);
     assert_int_equal(take(scene, false, &other), STATUS_OK);
     device_lock_release(&other);
@@ -60,7 +60,7 @@ static void a_refusal_says_who_where_and_since_when(void **state)
     char here[512], wanted[1024], since[32] = "";
     assert_non_null(getcwd(here, sizeof here));
     assert_int_equal(take(scene, false, &lock), STATUS_OK);
-    assert_int_equal(take(scene, false, &again), STATUS_DEVICE);
+    assert_int_equal(take(scene, false, &again), STATUS_BUSY);
     assert_int_equal(sscanf(strstr(scene->error.text, "since "), "since %31[^,]", since), 1);
     snprintf(wanted, sizeof wanted, "GPU-1 is taken by process %d since %s, records in %s/records", (int)getpid(),
              since, here);
@@ -98,11 +98,11 @@ static void the_lock_lasts_as_long_as_any_process_of_the_run(void **state)
     assert_true(child > 0);
     assert_int_equal(kill(run, SIGKILL), 0);
     assert_int_equal(waitpid(run, NULL, 0), run);
-    assert_int_equal(take(scene, false, &lock), STATUS_DEVICE);
+    assert_int_equal(take(scene, false, &lock), STATUS_BUSY);
     assert_non_null(strstr(scene->error.text, "not to be seen from here"));
     assert_int_equal(kill(child, SIGKILL), 0);
-    enum status_code code = STATUS_DEVICE;
-    for (int tries = 0; tries < 1000 && code == STATUS_DEVICE; tries++) { /* until it is gone */
+    enum status_code code = STATUS_BUSY;
+    for (int tries = 0; tries < 1000 && code == STATUS_BUSY; tries++) { /* until it is gone */
         code = take(scene, false, &lock);
         usleep(10000);
     }
@@ -161,7 +161,7 @@ static void what_others_wrote_into_it_is_not_trusted(void **state)
         int file = open(path_of(scene), O_CREAT | O_RDWR | O_TRUNC | O_CLOEXEC, 0666);
         assert_int_equal(write(file, notes[i], strlen(notes[i])), (ssize_t)strlen(notes[i]));
         assert_int_equal(flock(file, LOCK_EX | LOCK_NB), 0);
-        assert_int_equal(take(scene, false, &lock), STATUS_DEVICE);
+        assert_int_equal(take(scene, false, &lock), STATUS_BUSY);
         for (const char *at = scene->error.text; *at != '\0'; at++) {
             assert_true((unsigned char)*at >= 0x20 && *at != 0x7f);
         }
@@ -206,7 +206,7 @@ static void users_lock_each_other_out(void **state)
         }
         assert_int_equal(waitpid(other, &status, 0), other);
         assert_true(WIFEXITED(status));
-        assert_int_equal(WEXITSTATUS(status), taken == 1 ? STATUS_DEVICE : STATUS_OK);
+        assert_int_equal(WEXITSTATUS(status), taken == 1 ? STATUS_BUSY : STATUS_OK);
         device_lock_release(&lock); /* the file is now nobody's, and the second round locks it all the same */
     }
 }
@@ -233,8 +233,8 @@ static void what_who_started_us_holds_is_ours_and_nobody_elses(void **state)
         device_lock_release(&lock);
     }
     assert_int_equal(fcntl(file, F_SETFD, FD_CLOEXEC), 0); /* now it is one that exec would have closed */
-    assert_int_equal(take(scene, false, &lock), STATUS_DEVICE);
-    assert_int_equal(take(scene, true, &lock), STATUS_DEVICE);
+    assert_int_equal(take(scene, false, &lock), STATUS_BUSY);
+    assert_int_equal(take(scene, true, &lock), STATUS_BUSY);
     assert_non_null(strstr(scene->error.text, "/night"));
     close(file);
     assert_int_equal(take(scene, false, &lock), STATUS_OK);
@@ -248,8 +248,8 @@ static void a_descriptor_without_the_lock_gives_nothing(void **state)
     char path[PATH_MAX];
     assert_int_equal(take(scene, false, &other), STATUS_OK);
     int file = inherited_open(scene);
-    assert_int_equal(take(scene, false, &lock), STATUS_DEVICE);
-    assert_int_equal(device_lock_hold(scene->folder, NAME, file, "night", &scene->error), STATUS_DEVICE);
+    assert_int_equal(take(scene, false, &lock), STATUS_BUSY);
+    assert_int_equal(device_lock_hold(scene->folder, NAME, file, "night", &scene->error), STATUS_BUSY);
     assert_non_null(strstr(scene->error.text, "is taken by process"));
     assert_int_equal(device_lock_hold(scene->folder, "GPU-2", file, "night", &scene->error), STATUS_INVALID);
     assert_non_null(strstr(scene->error.text, "open it before: exec"));
@@ -314,14 +314,14 @@ static void a_run_on_a_taken_gpu_writes_nothing(void **state)
     struct device_lock lock;
     struct run_options options = gpu_options(scene, "cuda:0");
     assert_int_equal(take(scene, false, &lock), STATUS_OK);
-    assert_int_equal(run_suite(&options, &scene->result, &scene->error), STATUS_DEVICE);
+    assert_int_equal(run_suite(&options, &scene->result, &scene->error), STATUS_BUSY);
     assert_int_equal(access(scene->file, F_OK), -1);
     options.wait_device_seconds = 1;
-    assert_int_equal(run_suite(&options, &scene->result, &scene->error), STATUS_DEVICE);
+    assert_int_equal(run_suite(&options, &scene->result, &scene->error), STATUS_BUSY);
     assert_non_null(strstr(scene->error.text, "; wait for it (--wait-device SECONDS)"));
     assert_null(strstr(scene->error.text, "--share-device")); /* nobody said that the command has it */
     options.can_share_device = options.share_device = true;
-    assert_int_equal(run_suite(&options, &scene->result, &scene->error), STATUS_DEVICE);
+    assert_int_equal(run_suite(&options, &scene->result, &scene->error), STATUS_BUSY);
     assert_non_null(strstr(scene->error.text, ", or start both runs with --share-device"));
     options = gpu_options(scene, "host");
     assert_int_equal(run_with(scene, &options), RUN_SKIPPED); /* the host needs no lock */
@@ -376,7 +376,8 @@ static void a_run_that_is_interrupted_while_it_waits_writes_nothing(void **state
     if (run == 0) {
         options.progress = (struct run_progress){.context = &ready[1], .warned = waiting_tell};
         enum status_code code = run_suite(&options, &scene->result, &scene->error);
-        _exit(code == STATUS_DEVICE && strstr(scene->error.text, "interrupted before the first case") != NULL ? 0 : 1);
+        _exit(code == STATUS_INTERRUPTED && strstr(scene->error.text, "interrupted before the first case") != NULL ? 0
+                                                                                                                   : 1);
     }
     assert_int_equal(read(ready[0], &waiting, 1), 1);
     assert_int_equal(kill(run, SIGTERM), 0);

@@ -49,7 +49,7 @@ static void one_case_and_an_end_check(struct command_scene *scene)
     assert_int_equal(records.damaged_line_count, 0);
     assert_non_null(run->end);
     assert_true(json_boolean_or(json_get(run->end, "interrupted"), false));
-    assert_string_equal(json_string_or(json_get(run->end, "outcome"), ""), "inconclusive");
+    assert_string_equal(json_string_or(json_get(run->end, "outcome"), ""), "incomplete");
     assert_int_equal(json_integer_or(json_get(json_get(run->end, "counts"), "done"), -1), 1);
     record_file_release(&records);
 }
@@ -107,7 +107,7 @@ static void control_c_at_a_terminal_ends_the_case_and_reports(void **state)
     pid_t child = second_child_stop(scene, run);
     assert_int_equal(write(terminal, "\003", 1), 1);
     terminal_drain(terminal, shown, sizeof shown);
-    assert_int_equal(run_wait(run), 3);
+    assert_int_equal(run_wait(run), 7);
     close(terminal);
     end_wait(child);
     one_case_and_an_end_check(scene);
@@ -136,7 +136,7 @@ static void control_c_again_does_not_wait_for_a_child_that_hangs(void **state)
     assert_int_equal(waitpid(run, NULL, WNOHANG), 0);
     assert_int_equal(write(terminal, "\003", 1), 1);
     terminal_drain(terminal, shown, sizeof shown);
-    assert_int_equal(run_wait(run), 3);
+    assert_int_equal(run_wait(run), 7);
     close(terminal);
     one_case_and_an_end_check(scene);
     waitpid(child, NULL, __WALL);
@@ -165,7 +165,7 @@ static void each_signal_that_asks_for_an_end_is_one(void **state)
         pid_t run = run_start(scene, &words);
         pid_t child = second_child_stop(scene, run);
         assert_int_equal(kill(run, numbers[i]), 0);
-        assert_int_equal(run_wait(run), 3);
+        assert_int_equal(run_wait(run), 7);
         end_wait(child);
         one_case_and_an_end_check(scene);
         assert_int_equal(unlink(scene_path(scene, "out/records.jsonl")), 0);
@@ -204,7 +204,7 @@ static void a_run_that_is_ended_leaves_its_junit_page(void **state)
     pid_t run = run_start(scene, &words);
     pid_t child = second_child_stop(scene, run);
     assert_int_equal(kill(run, SIGTERM), 0);
-    assert_int_equal(run_wait(run), 3);
+    assert_int_equal(run_wait(run), 7);
     end_wait(child);
     char *text = whole_file_read(page);
     assert_non_null(strstr(text, "tests=\"2\""));

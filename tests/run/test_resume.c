@@ -180,7 +180,7 @@ static void children_that_a_signal_ended_with_the_run_are_not_recorded(void **st
     struct run_options options = options_of(scene);
     const struct case_runner signalled = {.run = all_signalled};
     options.runner = &signalled;
-    assert_int_equal(run_with(scene, &options), RUN_INCONCLUSIVE);
+    assert_int_equal(run_with(scene, &options), RUN_INCOMPLETE);
     assert_true(scene->result.interrupted);
     assert_int_equal(scene->records.runs[0].case_count, 1);
     assert_true(json_boolean_or(json_get(scene->records.runs[0].end, "interrupted"), false));
@@ -416,7 +416,7 @@ static void a_run_stops_after_so_many_failed_cases(void **state)
     assert_false(scene->result.stopped);
     options.max_failures = 1;
     unlink(scene->file);
-    assert_int_equal(run_with(scene, &options), RUN_INCONCLUSIVE);
+    assert_int_equal(run_with(scene, &options), RUN_INCOMPLETE);
     assert_true(scene->result.stopped);
     assert_int_equal(started_count, 8 + 3);
     assert_non_null(strstr(scene->result.reason, "5 missing: the run stopped early, as --max-failures asked"));
@@ -424,7 +424,7 @@ static void a_run_stops_after_so_many_failed_cases(void **state)
     assert_string_equal(text_at(end, "stopped"), "max-failures");
     assert_true(json_boolean_or(json_get(end, "interrupted"), false));
     options.resume = true; /* it may not go on, then it may */
-    assert_int_equal(run_with(scene, &options), RUN_INCONCLUSIVE);
+    assert_int_equal(run_with(scene, &options), RUN_INCOMPLETE);
     assert_true(scene->result.finished);
     assert_non_null(strstr(told, "nothing to resume: "));
     assert_int_equal(started_count, 8 + 3);
@@ -444,7 +444,7 @@ static void a_run_that_stops_loses_nothing_that_it_has_begun(void **state)
     options.resume = false;
     options.jobs = 4;
     options.max_failures = 1;
-    assert_int_equal(run_with(scene, &options), RUN_INCONCLUSIVE);
+    assert_int_equal(run_with(scene, &options), RUN_INCOMPLETE);
     assert_true(started_count >= 4);
     assert_int_equal(scene->records.runs[0].case_count, started_count);
 }

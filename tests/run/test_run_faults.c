@@ -94,7 +94,7 @@ static void interrupted_by(struct scene *scene, int number)
     if (pid == 0) {
         struct run_options options = options_of(scene);
         enum status_code code = run_suite(&options, &scene->result, &scene->error);
-        _exit(code == STATUS_OK && scene->result.interrupted && scene->result.outcome == RUN_INCONCLUSIVE ? 0 : 1);
+        _exit(code == STATUS_OK && scene->result.interrupted && scene->result.outcome == RUN_INCOMPLETE ? 0 : 1);
     }
     for (int tries = 0; tries < 3000; tries++) { /* until the first case is on the disk; the second hangs then */
         struct record_file file = {0};

@@ -109,13 +109,13 @@ static void the_order_of_the_folders_makes_no_difference(void **state)
 static void a_shard_that_is_missing_is_named_with_its_cases_until_it_is_there(void **state)
 {
     struct command_result result = shard_do(
-        3, "merge",
+        7, "merge",
         SHARD_WORDS(shard_path("parts/1"), shard_path("parts/3"), "--out", shard_path("missing"), "--records-only"));
     (void)state;
     command_says(&result.error, "attempts missing: shard 2 of 3 has no results");
     command_says(&result.output, "missing: ");
     command_result_release(&result);
-    result = shard_do(3, "report", SHARD_WORDS(shard_path("missing"), "--format", "json"));
+    result = shard_do(7, "report", SHARD_WORDS(shard_path("missing"), "--format", "json"));
     struct json *document = command_document(&result);
     assert_true(json_count(json_get(document, "missing")) > 0);
     json_release(document);
@@ -130,7 +130,7 @@ static void a_shard_that_was_killed_lacks_what_it_did_not_finish(void **state)
     const char *parts = shard_parts_copy("killed");
     (void)state;
     shard_file_cut(shard_path("killed/2/records.jsonl"), 2); /* its last case and the end line */
-    struct command_result result = merge_do(3, parts, shard_path("killed-merged"), NULL, NULL);
+    struct command_result result = merge_do(7, parts, shard_path("killed-merged"), NULL, NULL);
     command_says(&result.error, "INCOMPLETE: 1 of 13 attempts missing: shard 2 was killed, or still runs");
     command_result_release(&result);
     struct record_file records = records_of(shard_path("killed-merged"));
@@ -223,7 +223,7 @@ static void a_shard_that_was_interrupted_ended_early(void **state)
     shard_file_change(path, last, "{\"type\": \"nothing\"}");
     shard_file_change(path, "\"interrupted\": false", "\"interrupted\": true");
     free(text);
-    struct command_result result = merge_do(3, parts, shard_path("early-merged"), NULL, NULL);
+    struct command_result result = merge_do(7, parts, shard_path("early-merged"), NULL, NULL);
     command_says(&result.error, "INCOMPLETE: 1 of 13 attempts missing: shard 2 ended early");
     command_result_release(&result);
 }
@@ -238,7 +238,7 @@ static void a_shard_that_was_killed_before_it_began_is_missing(void **state)
         snprintf(merged, sizeof merged, "unbegun-merged-%zu", i);
         const char *parts = shard_parts_copy(name);
         assert_int_equal(truncate(shard_path("%s/2/records.jsonl", name), lengths[i]), 0);
-        struct command_result result = merge_do(3, parts, shard_path("%s", merged), NULL, NULL);
+        struct command_result result = merge_do(7, parts, shard_path("%s", merged), NULL, NULL);
         command_says(&result.error, "shard 2 of 3 has no results");
         command_result_release(&result);
         assert_int_equal(truncate(shard_path("%s/1/records.jsonl", name), 0), 0);

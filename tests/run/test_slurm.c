@@ -109,7 +109,7 @@ static void a_night_with_a_kill_and_a_drained_node_is_that_of_one_machine(void *
 
     /* The first merge: what the killed task did not finish is missing, and named. */
     char *log = whole_file_read(scene_path(scene, "out/first.log"));
-    if (strstr(log, "exit code 3: INCOMPLETE: ") == NULL || strstr(log, "shard 3 was killed, or still runs") == NULL) {
+    if (strstr(log, "exit code 7: INCOMPLETE: ") == NULL || strstr(log, "shard 3 was killed, or still runs") == NULL) {
         fail_msg("the first merge says:\n%s\nand the night:\n%s", log, text_string(&result.output));
     }
     free(log);
