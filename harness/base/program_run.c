@@ -101,6 +101,8 @@ static int actions_fill(posix_spawn_file_actions_t *actions, const struct progra
     int error_source = request->errors_joined ? program->output_source : program->error_source;
     int reason = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     reason = reason != 0 ? reason : posix_spawn_file_actions_adddup2(actions, program->output_source, STDOUT_FILENO);
+    reason = reason != 0 || request->folder == NULL ? reason
+                                                    : posix_spawn_file_actions_addchdir_np(actions, request->folder);
     reason = reason != 0 ? reason : posix_spawn_file_actions_adddup2(actions, error_source, STDERR_FILENO);
     for (int i = 0; i < request->kept_file_count && reason == 0; i++) {
         reason = posix_spawn_file_actions_adddup2(actions, request->kept_files[i], request->kept_files[i]);

@@ -14,6 +14,7 @@ enum { PROGRAM_COMPLAINT_BYTES = 4096 };
 /* All that is left zero is the plain choice, except for timeout_seconds. */
 struct program_request {
     const char *const *words;       /* ended by NULL; words[0] is looked for on PATH if it has no slash */
+    const char *folder;             /* in which it is started, and a words[0] with a slash looked for; NULL: ours */
     const char *const *environment; /* the whole of it, ended by NULL; NULL: ours */
     const int *kept_files;          /* descriptors that it gets with their numbers, besides 0 to 2 */
     int kept_file_count;

@@ -409,7 +409,7 @@ static enum status_code plan_command(const struct arguments *arguments, enum exi
         .as_json = arguments_value(arguments, "json") != NULL,
         .progress = {.command = "plan", .pause_seconds = 0.1},
     };
-    const struct model_places places = {.catalogue_dir = plan.catalogue};
+    struct model_places places = {.catalogue_dir = plan.catalogue};
     enum status_code code = plan.catalogue == NULL || path == NULL
                                 ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path")
                             : case_options_given(arguments) ? case_suite_read(arguments, plan.catalogue, &suite, error)
@@ -424,6 +424,7 @@ static enum status_code plan_command(const struct arguments *arguments, enum exi
         code = suite_notes_give(arguments, &suite, plan.catalogue, &plan.notes, error);
     }
     if (code == STATUS_OK) {
+        places.folder = suite.folder;
         code = model_shelf_open(&places, &plan.shelf, error);
     }
     if (code == STATUS_OK) {

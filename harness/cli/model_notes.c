@@ -250,7 +250,7 @@ static enum status_code name_notes_give(const struct arguments *arguments, const
 enum status_code suite_notes_give(const struct arguments *arguments, const struct suite *suite,
                                   const char *catalogue_dir, struct text *notes, struct status *error)
 {
-    const struct model_places places = {.catalogue_dir = catalogue_dir};
+    const struct model_places places = {.catalogue_dir = catalogue_dir, .folder = suite->folder};
     struct name_table names = {0};
     struct arena arena = {0};
     enum status_code code = STATUS_OK;

@@ -153,7 +153,8 @@ static void folder_remove(struct checkpoint_case *one)
 static enum status_code files_write(struct checkpoint_case *one, const struct measuring *measuring,
                                     struct status *error)
 {
-    const struct model_places places = {.catalogue_dir = measuring->job->catalogue_dir};
+    const struct model_places places = {.catalogue_dir = measuring->job->catalogue_dir,
+                                        .folder = measuring->job->model_folder};
     struct checkpoint_recipe recipe = one->draft.recipe;
     struct checkpoint_made made;
     enum status_code code = model_config_path(&places, measuring->job->case_->identity.model, one->config_path, error);

@@ -70,6 +70,7 @@ enum status_code estimator_program_run(const struct estimator_call *call, struct
     sigaddset(&usual, SIGPIPE);
     sigaddset(&usual, SIGXFSZ);
     const struct program_request request = {.words = call->words,
+                                            .folder = call->folder,
                                             .timeout_seconds = call->timeout_seconds,
                                             .own_group = true,
                                             .output_bytes_maximum = ESTIMATOR_OUTPUT_BYTES_MAXIMUM,

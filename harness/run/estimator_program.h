@@ -12,6 +12,7 @@ enum { ESTIMATOR_OUTPUT_BYTES_MAXIMUM = 4 * 1024 * 1024, ESTIMATOR_COMPLAINT_BYT
 
 struct estimator_call {
     const char *const *words; /* ended by NULL; words[0] is looked for on PATH if it has no slash */
+    const char *folder;       /* as in struct program_request */
     int timeout_seconds;
     const sigset_t *mask; /* the signal mask it gets; NULL: ours */
     /* Asked again and again while it runs: whether to end it. May be NULL. */

@@ -56,6 +56,7 @@ static enum status_code words_run(struct asking *asking, const struct suite_exte
                                   const char *const *words, struct text *output, struct status *why)
 {
     const struct estimator_call call = {.words = words,
+                                        .folder = asking->options->suite->folder,
                                         .timeout_seconds = external->timeout_seconds,
                                         .mask = &asking->signals->mask,
                                         .is_to_stop = is_to_stop,
@@ -115,13 +116,13 @@ static struct json *words_json(const char *const *words)
 
 /* The configuration that the command leads its program to, whole: that of {config}, or of a {model} that is a path.
  * null if it leads to none. */
-static struct json *question_config(const struct suite_external *external, const struct identity *identity,
-                                    const char *config_path)
+static struct json *question_config(const struct suite_external *external, const struct model_places *places,
+                                    const struct identity *identity, const char *config_path)
 {
     struct model_files files = {0};
     struct json *document = NULL;
     bool is_path = *config_path == '\0' && suite_external_wants(external, "model") &&
-                   model_files_find(identity->model, &files) && *files.config != '\0';
+                   model_local_files(places, identity->model, &files) && *files.config != '\0';
     const char *path = is_path ? files.config : config_path;
     return *path != '\0' && json_parse_file(path, HUB_CONFIG_BYTES_MAXIMUM, &document, NULL) == STATUS_OK
                ? document
@@ -290,6 +291,17 @@ static void note_warn(struct asking *asking, const struct suite_external *extern
     }
 }
 
+/* From the root, because the program is started in the folder of the suite. */
+static enum status_code config_find_whole(const struct model_places *places, const char *model,
+                                          char config[CONFIG_ROOM], struct status *error)
+{
+    char path[PATH_MAX];
+    enum status_code code = model_config_path(places, model, path, error);
+    return code != STATUS_OK || realpath(path, config) != NULL
+               ? code
+               : status_set_at(error, STATUS_IO, (struct file_place){.path = path}, "%s", strerror(errno));
+}
+
 /* The estimate of one external estimator for one case, borrowed. NULL if memory ran out. */
 static struct json *estimate_of(struct asking *asking, int index, const struct suite_case *case_, struct arena *arena)
 {
@@ -297,12 +309,13 @@ static struct json *estimate_of(struct asking *asking, int index, const struct s
     char config[CONFIG_ROOM] = "", line[STATUS_LINE_BYTES];
     struct status why;
     bool is_whole = false;
-    const struct model_places places = {.catalogue_dir = asking->options->catalogue_dir};
+    const struct model_places places = {.catalogue_dir = asking->options->catalogue_dir,
+                                        .folder = asking->options->suite->folder};
     bool is_known = !case_searches(case_);
     if (!is_known) {
         status_set(&why, STATUS_INVALID, "the case looks for its batch, and this program is asked before it is known");
     } else if (suite_external_wants(external, "config")) {
-        is_known = model_config_path(&places, case_->identity.model, config, &why) == STATUS_OK;
+        is_known = config_find_whole(&places, case_->identity.model, config, &why) == STATUS_OK;
     }
     if (!is_known) {
         struct json *unknown = external_figures(external, NULL, NULL, status_line(&why, line), &is_whole);
@@ -311,7 +324,7 @@ static struct json *estimate_of(struct asking *asking, int index, const struct s
     version_ask(asking, external, index);
     const char **words = command_words(external, &case_->identity, config, arena);
     struct json *question = words != NULL ? question_json(external, words, asking->versions[index],
-                                                          question_config(external, &case_->identity, config))
+                                                          question_config(external, &places, &case_->identity, config))
                                           : NULL;
     struct text key = {0};
     struct json *estimate = NULL;

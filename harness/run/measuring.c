@@ -18,7 +18,8 @@ enum status_code measuring_send(const struct measuring *measuring, struct json *
 enum status_code measuring_model_prepare(struct measuring *measuring, struct status *error)
 {
     const struct identity *identity = &measuring->job->case_->identity;
-    const struct model_places places = {.catalogue_dir = measuring->job->catalogue_dir};
+    const struct model_places places = {.catalogue_dir = measuring->job->catalogue_dir,
+                                        .folder = measuring->job->model_folder};
     enum status_code code = model_find(&places, identity->model, &measuring->model, error);
     if (code == STATUS_OK) {
         code = model_skeleton(&measuring->model, &identity->workload, &measuring->skeleton, error);

@@ -51,6 +51,7 @@ struct case_job {
     int case_number;                   /* in its suite, also of a case that is a try of another */
     const char *device;                /* spec for device_open */
     const char *catalogue_dir;         /* for model_find */
+    const char *model_folder;          /* where paths of models begin; NULL: the working directory */
     const struct constants *constants; /* as in struct run_options */
     const char *reference_dir;
     const char *version;         /* of the program; NULL: unknown */

@@ -31,6 +31,7 @@ static bool job_next(struct run *run, const struct gpu_lane *lane, struct case_j
                                   .device = device_spec_of(run->options, case_),
                                   .lane = lane,
                                   .catalogue_dir = run->options->catalogue_dir,
+                                  .model_folder = suite->folder,
                                   .constants = run->options->constants,
                                   .reference_dir = run->options->reference_dir,
                                   .version = run->options->version,

@@ -70,7 +70,8 @@ static bool cost_take(void *context, int index, void *result)
 
 static enum status_code costs_find(struct costing *costing, struct status *error)
 {
-    const struct model_places places = {.catalogue_dir = costing->question->catalogue_dir};
+    const struct model_places places = {.catalogue_dir = costing->question->catalogue_dir,
+                                        .folder = costing->question->suite->folder};
     const struct ordered_work work = {
         .count = costing->plan->case_count,
         .worker_count = ordered_work_workers(costing->plan->case_count),

@@ -252,12 +252,27 @@ static void plan_hash_write(const struct expansion *expansion, char hash[17])
     snprintf(hash, 17, "%016" PRIx64, value);
 }
 
-static enum status_code suite_from_tree(const struct yaml_tree *tree, const char *catalogue_dir, struct suite *suite,
-                                        struct status *error)
+/* The folder of a suite in a file. A name without a slash is of the working directory, by a name of its own: what is
+ * of no file has none. */
+static const char *folder_of(struct arena *arena, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const size_t length = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
+    return length > 0 ? arena_format(arena, "%.*s", (int)length, path) : ".";
+}
+
+static enum status_code suite_from_tree(const struct yaml_tree *tree, bool is_file, const char *catalogue_dir,
+                                        struct suite *suite, struct status *error)
 {
     struct suite made = {0};
     struct expansion expansion = {.tree = tree, .catalogue_dir = catalogue_dir, .arena = &made.arena, .error = error};
     enum status_code code = head_read(tree, &made, error);
+    if (code == STATUS_OK && is_file) {
+        made.folder = expansion.folder = folder_of(&made.arena, tree->path);
+        code = made.folder != NULL ? STATUS_OK
+                                   : status_set_at(error, STATUS_OUT_OF_MEMORY, (struct file_place){.path = tree->path},
+                                                   "no memory to expand it");
+    }
     if (code == STATUS_OK) {
         code = suite_externals_read(tree, map_find(tree->root, "external", NULL), &made.arena, &made.externals,
                                     &made.external_count, error);
@@ -299,7 +314,7 @@ enum status_code suite_read(const char *path, const char *catalogue_dir, struct 
     if (code != STATUS_OK) {
         return code;
     }
-    code = suite_from_tree(&tree, catalogue_dir, suite, error);
+    code = suite_from_tree(&tree, true, catalogue_dir, suite, error);
     yaml_tree_release(&tree);
     return code;
 }
@@ -312,7 +327,7 @@ enum status_code suite_read_text(const char *name, const char *text, size_t leng
     if (code != STATUS_OK) {
         return code;
     }
-    code = suite_from_tree(&tree, catalogue_dir, suite, error);
+    code = suite_from_tree(&tree, false, catalogue_dir, suite, error);
     yaml_tree_release(&tree);
     return code;
 }

@@ -58,6 +58,7 @@ struct suite_external;
 struct suite {
     struct arena arena;                    /* owns everything below */
     const char *path, *name, *description; /* description may be "" */
+    const char *folder; /* of path, where paths in the suite begin; NULL: the working directory, it is of no file */
     struct suite_case *cases;
     int case_count;
     const struct suite_external *externals; /* harness/suite/suite_external.h */

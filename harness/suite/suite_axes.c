@@ -25,7 +25,7 @@ static enum status_code model_look_up(struct expansion *expansion, const struct 
     if (expansion->catalogue_dir == NULL) {
         return STATUS_OK;
     }
-    const struct model_places places = {.catalogue_dir = expansion->catalogue_dir};
+    const struct model_places places = {.catalogue_dir = expansion->catalogue_dir, .folder = expansion->folder};
     enum status_code code = model_find(&places, name, &model, expansion->error);
     if (code != STATUS_OK) {
         code = code == STATUS_IO || code == STATUS_UNAVAILABLE ? STATUS_INVALID : code;

@@ -51,6 +51,7 @@ struct model_entry {
 struct expansion {
     const struct yaml_tree *tree;
     const char *catalogue_dir; /* NULL: models are not looked up */
+    const char *folder;        /* where paths begin, as in struct suite */
     struct arena *arena;
     struct model_entry *models;
     struct suite_case *cases; /* grown with array_extend; taken over by the suite */

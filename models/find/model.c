@@ -11,7 +11,6 @@
 
 #include "models/find/catalogue.h"
 #include "models/find/gguf_family.h"
-#include "models/find/model_files.h"
 #include "models/find/model_hub.h"
 #include "models/workload/workload_tape.h"
 
@@ -112,6 +111,16 @@ static enum status_code files_read(const struct model_files *files, const char *
     return code;
 }
 
+/* A path that was written for the folder in which the program was started. */
+static enum status_code elsewhere_fail(const char *place, const char *path, struct status *error)
+{
+    return status_set(
+        error, STATUS_INVALID,
+        "'%s': %s is not there; paths in a suite begin at its own folder, and not at the working directory, "
+        "which has one of that name; write it from there",
+        place, path);
+}
+
 /* Where the catalogue does not have it: the hub, unless something on this machine is meant. */
 static enum status_code named_find(const struct model_places *places, const char *text, struct model *model,
                                    struct status *unread, struct status *error)
@@ -119,22 +128,34 @@ static enum status_code named_find(const struct model_places *places, const char
     struct status trouble = {0};
     char bare[CONFIG_NAME_BYTES];
     const char *place = config_read_as(text, bare) != NULL ? bare : text;
-    enum status_code code = config_find(places->catalogue_dir, place, &model->config, &trouble);
+    char path[MODEL_PATH_BYTES] = "";
+    bool fits = model_path_from(places->folder, place, path), is_there = fits && access(path, F_OK) == 0;
+    bool is_listed = catalogue_knows(places->catalogue_dir, place);
+    bool is_elsewhere = places->folder != NULL && !is_listed && !is_there && access(place, F_OK) == 0;
+    enum status_code code = is_elsewhere ? elsewhere_fail(place, path, &trouble)
+                                         : config_find(places->catalogue_dir, is_there && !is_listed ? path : place,
+                                                       &model->config, &trouble);
     if (code == STATUS_OK) {
         return STATUS_OK;
     }
-    bool is_known = code != STATUS_INVALID || access(place, F_OK) == 0 || catalogue_knows(places->catalogue_dir, place);
+    bool is_known = code != STATUS_INVALID || is_there || is_listed;
     return is_known ? status_copy(error, code, &trouble) : model_find_on_hub(text, &trouble, model, unread, error);
 }
 
-/* The models of the program's own suites lie beside them, wherever the program is run: below the folder that has
- * models/catalogue. */
+/* The models of the program's own suites, wherever the program is run: below the folder that has models/catalogue. */
 static bool suite_files_find(const struct model_places *places, const char *place, struct model_files *files)
 {
-    static const char folder[] = "suites/";
     char path[PATH_MAX];
+    const bool is_own = strncmp(place, "suites/", 7) == 0 || strncmp(place, "peers/", 6) == 0;
     int length = snprintf(path, sizeof path, "%s/../../%s", places->catalogue_dir, place);
-    return strncmp(place, folder, strlen(folder)) == 0 && length < PATH_MAX && model_files_find(path, files);
+    return is_own && length < PATH_MAX && model_files_find(path, files);
+}
+
+bool model_local_files(const struct model_places *places, const char *place, struct model_files *files)
+{
+    char path[MODEL_PATH_BYTES];
+    return (model_path_from(places->folder, place, path) && model_files_find(path, files)) ||
+           suite_files_find(places, place, files);
 }
 
 static bool is_suite(const char *text)
@@ -180,8 +201,7 @@ enum status_code model_open(const struct model_places *places, const char *text,
                           text);
     }
     const char *type = config_read_as(text, bare), *place = type != NULL ? bare : text;
-    bool is_local = !catalogue_has(places->catalogue_dir, place) &&
-                    (model_files_find(place, &files) || suite_files_find(places, place, &files));
+    bool is_local = !catalogue_has(places->catalogue_dir, place) && model_local_files(places, place, &files);
     enum status_code code =
         is_local ? files_read(&files, text, &result, &cause, error) : named_find(places, text, &result, &cause, error);
     bool is_read = code == STATUS_OK && result.config.family != NULL;

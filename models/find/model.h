@@ -10,11 +10,13 @@
 #include "models/family/config_reading.h"
 #include "models/find/checkpoint_check.h"
 #include "models/find/inferred_config.h"
+#include "models/find/model_files.h"
 #include "models/skeleton/skeleton.h"
 
 /* Where models are looked for. */
 struct model_places {
     const char *catalogue_dir; /* models/catalogue */
+    const char *folder;        /* where a path begins that is not whole, of a suite its own; NULL: where we are */
 };
 
 /* Skeletons point into config, so a model stays where it is while one is in use. */
@@ -30,7 +32,8 @@ struct model {
  * 1. a name of the catalogue, exactly;
  * 2. a path (model_files.h): of a config.json, of a model file with a config.json beside it, of a .gguf, or of a
  * folder that holds these; a model file without a config.json, if its tensors alone say what the model is
- * (inferred_config.h). What is not there and begins with suites/ is one of the program's own suites' models;
+ * (inferred_config.h). What is not there and begins with suites/ or peers/ is one of the program's own suites'
+ * models;
  * 3. a name of the catalogue as people write it (config_find);
  * 4. a name on the Hugging Face hub: [hf://][OWNER/]NAME[@REVISION][/FILE], in its caches and then by the network
  *   (model_hub.h).
@@ -44,6 +47,9 @@ enum status_code model_find(const struct model_places *places, const char *text,
  * config.family is NULL then, and *unread says why. */
 enum status_code model_open(const struct model_places *places, const char *text, struct model *model,
                             struct status *unread, struct status *error);
+
+/* What of the model is on this machine, by step 2. place: without #TYPE. */
+bool model_local_files(const struct model_places *places, const char *place, struct model_files *files);
 
 /* The configuration of a checkpoint that has none, and whether every tensor is one of that model. STATUS_INVALID if
  * the tensors do not say it. name may ask for a type, MODEL#TYPE. */

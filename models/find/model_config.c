@@ -36,7 +36,9 @@ enum status_code model_config_path(const struct model_places *places, const char
                                    struct status *error)
 {
     struct model model;
-    char found[PATH_MAX] = "";
+    struct model_files files;
+    char found[PATH_MAX] = "", bare[CONFIG_NAME_BYTES];
+    const char *place = config_read_as(text, bare) != NULL ? bare : text;
     enum status_code code = model_find(places, text, &model, error);
     if (code != STATUS_OK) {
         return code;
@@ -46,11 +48,8 @@ enum status_code model_config_path(const struct model_places *places, const char
                      ? snprintf(found, sizeof found, "%s/%s/config.json", places->catalogue_dir, model.config.name)
                      : -1; /* a path may look like a name behind the catalogue's folder */
     model_release(&model);
-    if (!file_is_here(found, length)) {
-        length = snprintf(found, sizeof found, "%s/config.json", text);
-    }
-    if (!file_is_here(found, length)) {
-        length = snprintf(found, sizeof found, "%s", text);
+    if (!file_is_here(found, length) && model_local_files(places, place, &files)) {
+        length = snprintf(found, sizeof found, "%s", files.config);
     }
     if (!file_is_here(found, length)) {
         found[0] = '\0';

@@ -102,6 +102,18 @@ static bool folder_look(const char *folder, struct model_files *files)
     return is_configured;
 }
 
+bool model_path_from(const char *folder, const char *text, char path[MODEL_PATH_BYTES])
+{
+    bool is_whole = folder == NULL || folder[0] == '\0' || text[0] == '/';
+    size_t from = is_whole ? 0 : strlen(folder), length = strlen(text);
+    const char *slash = from > 0 && folder[from - 1] != '/' ? "/" : "";
+    if (from >= MODEL_PATH_BYTES || length >= MODEL_PATH_BYTES - from - strlen(slash)) {
+        return false;
+    }
+    snprintf(path, MODEL_PATH_BYTES, "%.*s%s%s", (int)from, is_whole ? "" : folder, slash, text);
+    return true;
+}
+
 bool model_files_find(const char *text, struct model_files *files)
 {
     *files = (struct model_files){0};
