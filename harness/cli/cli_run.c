@@ -42,7 +42,7 @@ static const struct option_row options[] = {
     {"fitting", OPTION_FLAG, NULL, "skip cases that are predicted not to fit what the device has free"},
     {"note-calibrated", OPTION_FLAG, NULL, "note what is beyond the suite's calibrated-gpu, and do not judge it"},
     {"jobs", OPTION_VALUE, "N", "cases measured at the same time (default: 1)"},
-    {"need-gpu", OPTION_FLAG, NULL, "exit code 4 if no GPU opens, and nothing is measured on the host instead"},
+    {"need-gpu", OPTION_FLAG, NULL, "exit code 4 if a case is not on a GPU, or none opens; then nothing is measured"},
     {"share-device", OPTION_FLAG, NULL, "use a GPU beside other runs that share it too"},
     {"wait-device", OPTION_VALUE, "SECONDS",
      "how long to wait for a GPU that another run has, also as 5m (default: 0)"},
@@ -143,6 +143,7 @@ static enum status_code options_read(const struct arguments *arguments, char dev
     run->jobs = 1;
     run->can_share_device = true;
     run->share_device = arguments_value(arguments, "share-device") != NULL;
+    run->need_gpu = arguments_value(arguments, "need-gpu") != NULL;
     run->fitting = arguments_value(arguments, "fitting") != NULL;
     run->note_calibrated = arguments_value(arguments, "note-calibrated") != NULL;
     run->proof = arguments_value(arguments, "prove-estimators") != NULL ? RUN_PROOF_ESTIMATORS
@@ -297,8 +298,8 @@ static enum status_code suite_prepare(const struct arguments *arguments, struct 
         return status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path");
     }
     enum status_code code = run_choice_make(arguments, run, choice, shards, error);
-    if (code == STATUS_OK && arguments_value(arguments, "need-gpu") != NULL) {
-        code = needed_gpu_check(run->device, run->lock_folder, error);
+    if (code == STATUS_OK && run->need_gpu) {
+        code = needed_gpu_check(run, error);
     }
     if (code == STATUS_OK) {
         code = parent_folders_make(run->folder, error);

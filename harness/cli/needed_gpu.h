@@ -1,12 +1,13 @@
-/* Needed GPU: --need-gpu, for a job that is to fail where its GPU is gone, and not to measure the host instead. */
+/* Needed GPU: --need-gpu, for a job that is to fail if its GPU is gone, and not to measure something else instead. */
 #ifndef ASSAY_CLI_NEEDED_GPU_H
 #define ASSAY_CLI_NEEDED_GPU_H
 
 #include "harness/base/status.h"
+#include "harness/run/run.h"
 
-/* Whether the GPU that device stands for (NULL or "auto": the first) opens, or is only taken by another run. device is
- * a spec of device_open. STATUS_INVALID: it is no GPU. STATUS_NO_GPU: it does not open, with the reason. Opens it in a
- * process of its own. */
-enum status_code needed_gpu_check(const char *device, const char *lock_folder, struct status *error);
+/* Whether each case that is chosen stands on GPUs that open, or are only taken by another run. STATUS_INVALID:
+ * run->device is none. STATUS_NO_GPU: one does not open, with the reason; or the suite says that a case stands on
+ * something else, with its place. Each GPU is opened in a process of its own. */
+enum status_code needed_gpu_check(const struct run_options *run, struct status *error);
 
 #endif

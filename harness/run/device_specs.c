@@ -14,7 +14,8 @@ const char *device_spec_of(const struct run_options *options, const struct suite
     if (options->device != NULL && strcmp(options->device, "auto") != 0) {
         return options->device;
     }
-    return case_->settings->device != NULL ? case_->settings->device : "auto";
+    const char *spec = case_->settings->device != NULL ? case_->settings->device : "auto";
+    return options->need_gpu && strcmp(spec, "auto") == 0 ? "cuda" : spec;
 }
 
 static void spec_add(struct device_specs *specs, const char *spec)

@@ -114,6 +114,7 @@ struct run_options {
     int jobs;      /* children at a time, of all_gpus on each of them; 1 to RUN_JOBS_MAXIMUM */
     bool all_gpus; /* with device "cuda": cases are measured on all GPUs at the same time, which must be of one name */
     const struct gpu_lanes *lanes; /* of the run itself */
+    bool need_gpu;                 /* no case is measured on the host because a GPU is gone */
     bool can_share_device; /* whoever asks has an option for it, which is what is advised where a GPU is taken */
     bool share_device; /* GPUs may be used by other runs that share too; then figures of the whole device are unknown */
     bool fitting; /* leave out cases on one device for which it has not enough free; searches try what runs anyway */
