@@ -4,7 +4,8 @@
 # missing. It fails only if the build cannot go on.
 #
 # usage: install-deps.sh [--all | --needed]
-#   --all      the tools of the static checks and of tests/cuda_emulation too, and shells that tests complete in
+#   --all      the tools of the static checks and of tests/cuda_emulation too, shells that tests complete in,
+#              and a browser that they look at pages with
 #   --needed   only print the packages without which nothing can be built
 set -u
 
@@ -52,6 +53,8 @@ probe() {
         has_command zsh || wanted="$wanted zsh"
         has_command fish || wanted="$wanted fish"
         has_command mandoc || wanted="$wanted mandoc"
+        # Ubuntu has a snap in its place, which is no package.
+        grep -qs '^ID=debian' /etc/os-release && ! has_command chromium && wanted="$wanted chromium"
         has_command clang-format-14 || wanted="$wanted clang-format-14"
     fi
 }

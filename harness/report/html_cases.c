@@ -25,20 +25,20 @@ static const char *status_class(const char *status)
     return "error";
 }
 
-/* place: among the estimators that are shown. A phone has room for the first alone and for each that failed, with its
- * name. */
-static void error_append(struct text *text, const struct case_view *view, const char *estimator, int place)
+/* A figure of a row. name: what its column is, which a phone, without a heading, shows above it. */
+static void figure_append(struct text *text, const char *name, const char *word, bool failed)
+{
+    text_append(text, failed ? "<span class=\"n fail\" data-of=\"" : "<span class=n data-of=\"");
+    xml_append(text, name);
+    text_format(text, "\">%s</span>", word);
+}
+
+static void error_append(struct text *text, const struct case_view *view, const char *estimator)
 {
     char word[WORDING_BYTES];
     const struct comparison *row = comparison_of_peak(view, estimator);
-    bool failed = row != NULL && row->judgement == JUDGEMENT_FAIL;
-    text_append(text, failed      ? "<span class=\"n fail\" data-of=\""
-                      : place > 0 ? "<span class=\"n x"
-                                  : "<span class=\"n");
-    if (failed) {
-        xml_append(text, estimator);
-    }
-    text_format(text, "\">%s</span>", row != NULL ? error_word(row->error_known, row->error, word) : "-");
+    figure_append(text, estimator, row != NULL ? error_word(row->error_known, row->error, word) : "-",
+                  row != NULL && row->judgement == JUDGEMENT_FAIL);
 }
 
 static bool has_column(const struct report *report, const struct html_columns *columns, const struct comparison *row)
@@ -109,18 +109,17 @@ static void row_append(struct text *text, const struct report *report, const str
                        const struct case_view *view)
 {
     char word[WORDING_BYTES];
-    int place = 0;
     text_append(text, "<summary class=row><span>");
     xml_append(text, view->title);
     decisive_list(text, report, columns, view);
     text_format(text, "</span><span class=\"s %s\">", status_class(case_word(view)));
     xml_append(text, case_word(view));
     text_append(text, view->invalid ? " <span class=\"invalid\">invalid readings</span>" : "");
-    text_format(text, "</span><span class=n>%s</span>",
-                bytes_word(view->measured.peak_bytes[LEVEL_ALLOCATED], false, word));
+    text_append(text, "</span>");
+    figure_append(text, report->basis, bytes_word(view->measured.peak_bytes[LEVEL_ALLOCATED], false, word), false);
     for (int index = 0; index < report->estimator_count; index++) {
         if (columns->shown[index]) {
-            error_append(text, view, report->estimators[index], place++);
+            error_append(text, view, report->estimators[index]);
         }
     }
     text_append(text, "</summary>\n");
@@ -238,11 +237,11 @@ static void stages_append(struct text *text, const struct report *report, const 
         return;
     }
     html_table_begin(text);
-    text_append(text, "<tr><th>peak in stage");
+    text_format(text, "<tr><th>peak in stage, %s", report->basis);
     for (int level = 0; level < LEVEL_COUNTED_COUNT; level++) {
         text_format(text, "<th class=n>%s", level_name((enum level)level));
     }
-    text_format(text, "<th class=n>allocated, predicted<th class=note>%s\n", report->basis);
+    text_append(text, "<th class=n>allocated, predicted\n");
     for (int stage = STAGE_LOAD; stage < STAGE_COUNT; stage++) {
         const struct stage_view *measured = view->measured.stages[stage];
         if (!measured->present) {
@@ -253,19 +252,18 @@ static void stages_append(struct text *text, const struct report *report, const 
             text_format(text, "<td class=n>%s", bytes_word(measured->peak_bytes[level], false, word));
         }
         int64_t predicted_bytes = view->predicted.stages[stage]->peak_bytes[LEVEL_ALLOCATED];
-        text_format(text, "<td class=n>%s<td>\n", bytes_word(predicted_bytes, false, word));
+        text_format(text, "<td class=n>%s\n", bytes_word(predicted_bytes, false, word));
     }
     html_table_end(text);
 }
 
 static void heading_append(struct text *text, const struct report *report, const struct html_columns *columns)
 {
-    int place = 0;
     text_format(text, "<div class=\"row head\"><span>case</span><span class=s>status</span><span class=n>%s</span>",
                 report->basis);
     for (int index = 0; index < report->estimator_count; index++) {
         if (columns->shown[index]) {
-            text_format(text, "<span class=\"n%s\">", place++ > 0 ? " x" : "");
+            text_append(text, "<span class=n>");
             xml_append(text, report->estimators[index]);
             text_append(text, "</span>");
         }
@@ -294,12 +292,12 @@ static void skipped_row(struct text *text, const struct case_view *view, bool ar
 {
     char word[WORDING_BYTES];
     const bool unfolds = view->comparison_count > 0;
-    text_append(text, unfolds ? "<details><summary class=row><span>" : "<div class=row><span>");
+    text_append(text, unfolds ? "<details><summary class=\"row two\"><span>" : "<div class=\"row two\"><span>");
     xml_append(text, view->title);
     text_append(text, "</span>");
     if (are_predicted) {
-        text_format(text, "<span class=n>%s</span>",
-                    bytes_word(view->predicted.peak_bytes[LEVEL_ALLOCATED], false, word));
+        figure_append(text, "replay predicts", bytes_word(view->predicted.peak_bytes[LEVEL_ALLOCATED], false, word),
+                      false);
     }
     text_append(text, unfolds ? "</summary>\n<div>\n" : "</div>\n");
     comparisons_append(text, NULL, view);
@@ -318,7 +316,7 @@ void html_skipped_write(const void *context, struct text *text)
             text_append(text, reason[0] != '\0' ? "<p class=note>" : "");
             xml_append(text, reason);
             text_append(text, reason[0] != '\0' ? "\n" : "");
-            text_append(text, "<div class=\"row head\"><span>case</span>");
+            text_append(text, "<div class=\"row two head\"><span>case</span>");
             text_append(text, are_predicted ? "<span class=n>replay predicts</span></div>\n" : "</div>\n");
         }
         skipped_row(text, view, are_predicted);

@@ -32,8 +32,10 @@ static const char head_style[] =
     ".invalid{color:var(--bad);font-weight:400}\n"
     ".note{color:var(--soft);font-size:.9em}\n"
     ".too{background:var(--too)}.close{background:var(--fit)}.wasteful{background:var(--waste)}\n"
-    ".row{display:flex;gap:.6rem;align-items:baseline;padding:.25rem 0;border-top:1px solid var(--line)}\n"
-    ".row>:first-child{flex:1 1 12rem;min-width:0}.row>.n{flex:0 0 6.6rem}.row>.s{flex:0 0 4.2rem}\n"
+    /* the columns of the heading are those of the rows: no width depends on what stands in a cell */
+    ".row{display:grid;grid:auto/minmax(0,1fr) 4.2rem;grid-auto-flow:column;grid-auto-columns:6.8rem;gap:0 .6rem;"
+    "align-items:baseline;padding:.25rem 0;border-top:1px solid var(--line)}\n"
+    ".row.two{grid-template-columns:minmax(0,1fr)}.head>.n{white-space:normal;overflow-wrap:break-word}\n"
     ".why{display:block;font-weight:400;font-size:.9em;padding-left:1rem}\n"
     ".head{font-weight:600;border-top:0;border-bottom:2px solid var(--rule)}\n"
     ".wide td.group{font-weight:600;padding-top:.6rem;white-space:normal}\n"
@@ -44,14 +46,13 @@ static const char head_style[] =
     "figcaption{font-weight:600;margin-bottom:.3rem}\n"
     "@media screen and (min-width:44rem){.wide td:not(.n){white-space:normal}}\n"
     "@media print{body{max-width:none;margin:0;padding:0;font-size:11px}.wide,figure{overflow:visible}.wide td,.wide "
-    "th{white-space:normal;overflow-wrap:anywhere;padding:.1rem "
-    ".25rem}.row{gap:.3rem}.row>:first-child{flex-basis:8rem}"
-    ".row>.n{flex:0 1 5.4rem;white-space:normal}figure{break-inside:avoid}}\n"
-    "@media screen and (max-width:44rem){body{padding:0 .6rem}.row{flex-wrap:wrap;gap:.1rem "
-    ".6rem}.row>:first-child{flex:1 0 100%}"
-    ".row>.x{display:none}.row>.n{flex:1 0 5rem}"
-    ".row>.fail[data-of]{flex:1 0 100%;white-space:normal}.row>.fail[data-of]::before{content:attr(data-of) ' '}figure "
-    "svg{min-width:38rem}}\n" SVG_STYLE "\n"
+    "th{white-space:normal;overflow-wrap:break-word;padding:.1rem .25rem}"
+    ".row{grid-auto-columns:5.2rem;gap:0 .3rem}figure{break-inside:avoid}}\n"
+    /* there is no room for a heading on a phone: each figure stands below its name */
+    "@media screen and (max-width:44rem){body{padding:0 .6rem}.head{display:none}.row,.row.two{grid:auto/repeat(3,1fr)}"
+    ".row{align-items:end}.row>:first-child{grid-column:1/-1}"
+    "[data-of]::before{content:attr(data-of);display:block;color:var(--soft);font-size:.8em;font-weight:400;"
+    "white-space:normal}figure svg{min-width:38rem}}\n" SVG_STYLE "\n"
     "</style>\n</head>\n<body>\n<h1>";
 
 void html_page_begin(struct text *text, const char *title)
