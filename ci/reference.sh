@@ -116,14 +116,10 @@ overview_plots() {
     done
 }
 
-# The pages of a plot that a folder has, in their order: NAME, NAME-2, ...
+# The pages of a plot that a folder has: NAME, NAME-2, or NAME-MODEL.
 plot_pages() {
-    number=1
-    page=$2
-    while [ -f "$1/$page.tsv" ]; do
-        echo "$page"
-        number=$((number + 1))
-        page=$2-$number
+    for page in "$1/$2.tsv" "$1/$2"-*.tsv; do
+        [ ! -f "$page" ] || basename "$page" .tsv
     done
 }
 

@@ -193,6 +193,7 @@ static void page_write(struct page_points *points, struct plot_page *page)
         replayed_count += case_is_meta(points->all[at].view) ? 1 : 0;
     }
     text_format(&page->title, "Overhead of %s: %s", what, one->model);
+    text_format(&page->name, strcmp(one->mode, "infer") == 0 ? "%s" : "%s-generate", one->model);
     rows_write(&page->data, points);
     page->mark_count = panels_write(&page->data, points);
     int columns = page->mark_count < 3 ? page->mark_count : 3;

@@ -137,6 +137,7 @@ struct plot_cases *plot_cases_list(const struct report *report, bool (*has)(cons
 void plot_page_release(struct plot_page *page)
 {
     text_release(&page->data);
+    text_release(&page->name);
     text_release(&page->title);
     text_release(&page->caption);
 }

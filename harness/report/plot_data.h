@@ -28,6 +28,7 @@ enum plot_kind {
 
 struct plot_page {
     struct text data;
+    struct text name;    /* what its file is called behind the kind: a model; empty: the number of the page */
     struct text title;   /* one line for above it, if a page shows several; not escaped */
     struct text caption; /* lines below the figure; each ends with a newline */
     int caption_lines;

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "harness/base/array.h"
@@ -37,6 +38,15 @@ struct plot *plot_set_add(struct plot_set *set, const char *name, const char *ti
     }
     set->count++;
     return added;
+}
+
+bool plot_set_has(const struct plot_set *set, const char *name)
+{
+    int at = 0;
+    while (at < set->count && strcasecmp(set->plots[at].name, name) != 0) {
+        at++;
+    }
+    return at < set->count;
 }
 
 const struct text *plot_set_svg(const struct plot_set *set, const char *name)

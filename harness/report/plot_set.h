@@ -33,6 +33,9 @@ struct plot_set {
 /* Adds an empty plot of that name and title (copied); NULL if memory ran out. Valid until the next is added. */
 struct plot *plot_set_add(struct plot_set *set, const char *name, const char *title);
 
+/* Whether a plot of that name is there; letters count the same in either case, as for some file systems. */
+bool plot_set_has(const struct plot_set *set, const char *name);
+
 /* The SVG document of a plot; NULL if none was drawn. set may be NULL. */
 const struct text *plot_set_svg(const struct plot_set *set, const char *name);
 

@@ -116,11 +116,31 @@ static enum status_code plot_draw(const struct plot_place *place, const char *sc
     return failed ? status_set(error, STATUS_OUT_OF_MEMORY, "no memory for a plot") : STATUS_OK;
 }
 
+/* The name of a page's files: "anatomy-2", or "overhead-gpt2" if the page has a name. A name comes from outside, and
+ * only letters that every file system, page and TeX takes stay; pages whose names are alike then have a number too. */
+static const char *full_name(const struct plot_set *set, const char *kind, int number, const struct plot_page *page,
+                             struct arena *arena)
+{
+    enum { NAME_BYTES_MAXIMUM = 100 };
+    if (page->name.length == 0) {
+        return number == 0 ? kind : arena_format(arena, "%s-%d", kind, number + 1);
+    }
+    char *full = arena_format(arena, "%s-%.*s", kind, NAME_BYTES_MAXIMUM, text_string(&page->name));
+    for (char *at = full; at != NULL && *at != '\0'; at++) {
+        *at = strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_", *at) != NULL ? *at : '-';
+    }
+    const char *free_name = full;
+    for (int again = 2; free_name != NULL && plot_set_has(set, free_name); again++) {
+        free_name = arena_format(arena, "%s-%d", full, again);
+    }
+    return free_name;
+}
+
 enum status_code plot_page_draw(const struct plot_place *place, const char *name, const char *needs, int number,
                                 const struct plot_page *page, struct status *error)
 {
     struct arena arena = {0};
-    const char *full = number == 0 ? name : arena_format(&arena, "%s-%d", name, number + 1);
+    const char *full = full_name(place->set, name, number, page, &arena);
     const char *script = arena_format(&arena, "%s/%s.gp", place->script_directory, name);
     struct plot *plot =
         full != NULL && script != NULL ? plot_set_add(place->set, full, text_string(&page->title)) : NULL;

@@ -109,7 +109,8 @@ static void every_plot_is_drawn(void **state)
         bool is_placed = kind >= PLOT_PLACES && kind <= PLOT_SEARCHES; /* test_side_plots.c draws these */
         for (size_t index = 0; index < 4 && !is_placed; index++) {
             char name[64];
-            snprintf(name, sizeof name, "%s.%s", plot_maker_of((enum plot_kind)kind)->name, endings[index]);
+            snprintf(name, sizeof name, "%s%s.%s", plot_maker_of((enum plot_kind)kind)->name,
+                     kind == PLOT_OVERHEAD ? "-bert-base-cased" : "", endings[index]);
             assert_true(file_bytes(place, name) > 100);
         }
     }
