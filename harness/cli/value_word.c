@@ -41,6 +41,7 @@ static const struct value_word words[] = {
     {"N", VALUE_FREE, NULL, false},
     {"NAME", VALUE_FREE, NULL, false},
     {"NAME=DTYPE,...", VALUE_FREE, NULL, false},
+    {"NAMES", VALUE_FREE, NULL, false},
     {"NEW", VALUE_FILE, NULL, false},
     {"OPTION", VALUE_FREE, NULL, false},
     {"P", VALUE_FIELD, "precision", true},

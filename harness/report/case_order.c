@@ -149,7 +149,8 @@ int estimators_rank(const struct report *report, const char *mode, bool failed_f
             continue;
         }
         int at = count++;
-        for (; at > 0 && ranked[at - 1] != 0 && is_better(&all[index], &all[ranked[at - 1]], case_count, failed_first);
+        for (; at > 0 && !report->is_chosen && ranked[at - 1] != 0 &&
+               is_better(&all[index], &all[ranked[at - 1]], case_count, failed_first);
              at--) {
             ranked[at] = ranked[at - 1];
         }
@@ -163,7 +164,7 @@ int estimators_choose(const struct report *report, const char *mode, int maximum
 {
     int ranked[ESTIMATOR_MAXIMUM];
     int count = estimators_rank(report, mode, failed_first, ranked);
-    count = count < maximum ? count : maximum;
+    count = report->is_chosen || count < maximum ? count : maximum;
     for (int index = 0; index < ESTIMATOR_MAXIMUM; index++) {
         chosen[index] = false;
     }

@@ -36,10 +36,12 @@ void case_order_note(struct text *text, const struct case_order *order);
 
 /* The estimators that have a figure of the allocated peak of a case of a mode (NULL: of any case), as places in the
  * report: replay, whose column is the first everywhere; if failed_first, those of which a verdict failed; those with
- * a figure of every second case, in their order; the others by the number of figures. Returns how many. */
+ * a figure of every second case, in their order; the others by the number of figures. Estimators that were asked for
+ * have the order in which they were named. Returns how many. */
 int estimators_rank(const struct report *report, const char *mode, bool failed_first, int ranked[ESTIMATOR_MAXIMUM]);
 
-/* Which estimators have a column if there is room for `maximum`: the first of these. Returns how many. */
+/* Which estimators have a column if there is room for `maximum`: the first of these, and all that were asked for.
+ * Returns how many. */
 int estimators_choose(const struct report *report, const char *mode, int maximum, bool failed_first,
                       bool chosen[ESTIMATOR_MAXIMUM]);
 

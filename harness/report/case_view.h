@@ -185,6 +185,7 @@ struct report {
     const char *basis;
     const char *estimators[ESTIMATOR_MAXIMUM]; /* "replay" first, then as estimator_look.h orders them */
     int estimator_count;
+    bool is_chosen; /* these are the estimators that somebody asked for, in that order */
     int damaged_line_count;
     bool ended; /* the last run was finished, not interrupted */
     int *order; /* places in cases, by their urgency (case_order.h), else as recorded */

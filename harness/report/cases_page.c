@@ -8,6 +8,7 @@
 
 #include "harness/report/case_order.h"
 #include "harness/report/cases_tables.h"
+#include "harness/report/findings.h"
 #include "harness/report/headline.h"
 #include "harness/report/html_cases.h"
 #include "harness/report/note_groups.h"
@@ -40,7 +41,7 @@ static void title_describe(const struct cases *cases, struct report *const *one)
     page_words_move(cases->page, BLOCK_TITLE, MEDIA_READ, &line);
 }
 
-/* What the report comes to if that is no pass, and what is missing. */
+/* What the report comes to if that is no pass, what is missing, and what it shows of the estimators. */
 static void headline_describe(const struct cases *cases)
 {
     struct text line = {0};
@@ -52,6 +53,8 @@ static void headline_describe(const struct cases *cases)
         missing_names_append(&line, cases->report, NAMES_SCREEN);
         page_words_move(cases->page, BLOCK_TEXT, MEDIUM_SCREEN, &line);
     }
+    cases->page->failed = !findings_append(&line, cases->report) || cases->page->failed;
+    page_words_move(cases->page, BLOCK_TEXT, MEDIA_READ, &line);
 }
 
 static void head_describe(const struct cases *cases)

@@ -7,6 +7,7 @@
 #include "harness/report/case_words.h"
 #include "harness/report/cases_page.h"
 #include "harness/report/escape.h"
+#include "harness/report/estimator_choice.h"
 #include "harness/report/estimator_look.h"
 #include "harness/report/headline.h"
 #include "harness/report/placed_view.h"
@@ -39,6 +40,13 @@ static void seconds_add(struct text *text, double seconds)
 static bool is_stranger(const char *estimator)
 {
     return estimator_look_find(estimator)->name == NULL;
+}
+
+/* Whether an estimator of ours has a column: each, so that all reports have the same columns; unless some were
+ * chosen. */
+static bool is_shown(const struct report *report, int place)
+{
+    return !report->is_chosen || report_has_estimator(report, estimator_look_at(place)->name);
 }
 
 /* The fields that every record has are among the first columns, those that are left out if they are usual among the
@@ -74,7 +82,9 @@ static void header_write(const struct report *report, struct text *text)
     keys_write(false, text);
     text_append(text, "attention_backend,status,valid,invalid_reason,device,");
     for (int place = 1; estimator_look_at(place) != NULL; place++) {
-        text_format(text, "%s_total_bytes,", estimator_look_at(place)->name);
+        if (is_shown(report, place)) {
+            text_format(text, "%s_total_bytes,", estimator_look_at(place)->name);
+        }
     }
     text_append(text, "stage,level,measured_bytes,measured_bytes_peak,predicted_bytes,predicted_bytes_peak,"
                       "signed_error_bytes,signed_error,attempts,spread_bytes,basis,attempt,stage_seconds,"
@@ -105,7 +115,7 @@ static int64_t total_of(const struct case_view *view, const char *estimator)
 }
 
 /* What is the same in every row of an attempt. */
-static void identity_write(const struct case_view *view, struct text *text)
+static void identity_write(const struct report *report, const struct case_view *view, struct text *text)
 {
     cell_add(text, view->id);
     cell_add(text, view->model);
@@ -116,7 +126,9 @@ static void identity_write(const struct case_view *view, struct text *text)
     cell_add(text, view->disturbance);
     cell_add(text, view->device_name != NULL ? view->device_name : view->device_kind);
     for (int place = 1; estimator_look_at(place) != NULL; place++) {
-        integer_add(text, total_of(view, estimator_look_at(place)->name));
+        if (is_shown(report, place)) {
+            integer_add(text, total_of(view, estimator_look_at(place)->name));
+        }
     }
 }
 
@@ -259,7 +271,7 @@ static void rows_write(const struct csv_attempt *attempt, struct text *text)
 
 static void attempt_write(const struct report *report, struct csv_attempt *attempt, struct text *text)
 {
-    identity_write(attempt->view, &attempt->identity);
+    identity_write(report, attempt->view, &attempt->identity);
     circumstances_write(attempt->view, &attempt->circumstances);
     end_write(report, attempt->view, &attempt->end);
     rows_write(attempt, text);

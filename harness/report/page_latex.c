@@ -10,7 +10,8 @@
 
 enum {
     WORD_COLUMNS_MAXIMUM = 28, /* a column of longer words is wrapped */
-    FLOAT_ROWS_MAXIMUM = 40    /* a table of more does not fit on a page */
+    FLOAT_ROWS_MAXIMUM = 40,   /* a table of more does not fit on a page */
+    SMALL_COLUMNS_MINIMUM = 6  /* more columns are readable in a smaller type alone */
 };
 
 static const char preamble[] = "% Run LaTeX twice: longtable finds the widths of columns in the first run.\n"
@@ -291,7 +292,7 @@ static void table_write(const struct page_table *table, struct above *above, str
 /* A path that LaTeX takes as it is; others would need a name of their own, and the figure is left out. */
 static bool path_is_plain(const char *path)
 {
-    return path[strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/-.")] == '\0';
+    return path[strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/-._")] == '\0';
 }
 
 static void figure_write(const struct page *page, const struct page_block *block, struct text *text)
@@ -388,11 +389,17 @@ static void float_write(const struct page *page, const struct page_table *table,
 
 static void long_write(const struct page *page, const struct page_table *table, struct fragment *fragment)
 {
+    int shown_count = 0;
+    for (int index = 0; index < table->column_count; index++) {
+        shown_count += is_shown(table, index) ? 1 : 0;
+    }
     text_append(
         fragment->text,
         "% Packages: array, booktabs, longtable, textcomp; [T1]{fontenc}. Run LaTeX twice. It is of one column and\n"
-        "% may be wide: write \\onecolumn before it, or put it into landscape (pdflscape).\n"
-        "{\\scriptsize\\setlength{\\tabcolsep}{3pt}\n\\begin{longtable}");
+        "% may be wide: write \\onecolumn before it, or put it into landscape (pdflscape).\n");
+    text_append(fragment->text, shown_count > SMALL_COLUMNS_MINIMUM
+                                    ? "{\\scriptsize\\setlength{\\tabcolsep}{3pt}\n\\begin{longtable}"
+                                    : "{\\footnotesize\\setlength{\\tabcolsep}{4pt}\n\\begin{longtable}");
     columns_write(table, fragment->text);
     caption_write(page, fragment);
     text_append(fragment->text, "\\\\\n\\toprule\n");

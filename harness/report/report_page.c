@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "harness/report/estimator_choice.h"
 #include "harness/report/page_format.h"
 
 struct page_option {
@@ -118,6 +119,9 @@ enum status_code report_page_open(const struct report_request *request, struct r
     for (int at = 0; code == STATUS_OK && at < request->path_count; at++) {
         code = report_open(request->paths[at], &page->reports[at], error);
         page->report_count += code == STATUS_OK ? 1 : 0;
+        if (code == STATUS_OK && request->values[REPORT_OPTION_estimators] != NULL) {
+            code = report_estimators_keep(page->reports[at], request->values[REPORT_OPTION_estimators], error);
+        }
     }
     const struct page_material material = {page->reports, page->report_count, request->values, request->format};
     return code == STATUS_OK ? page->kind->make(&material, &page->subject, error) : code;

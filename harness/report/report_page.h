@@ -12,6 +12,7 @@
 
 #define REPORT_OPTION_TABLE(X)                                                                                         \
     X(side, PAGE, table, VALUE, "NAME", "one table alone, by its name below (no summary, no junit or metrics)")        \
+    X(cases, PART, estimators, VALUE, "NAMES", "show these alone, in this order: accelerate,replay (default: all)")    \
     X(cases, PART, timeline, VALUE, "GLOB", "draw the timelines of these cases too (ids or labels; '*': all)")         \
     X(league, PAGE, league, FLAG, NULL, "the estimators ranked by their errors (no summary, no junit or metrics)")     \
     X(weights_rule, PAGE, rule, VALUE, "FACTOR", "for which inference FACTOR x weights (1.2) is enough (as --league)") \

@@ -32,7 +32,8 @@ static const struct option {
 /* One that is right, by what stands for it in the help. */
 static const char *value_of(const struct option *option)
 {
-    static const char *const values[][2] = {{"NAME", "places"}, {"FACTOR", "1.2"}, {"PERCENT", "10%"}, {"GLOB", "*"}};
+    static const char *const values[][2] = {
+        {"NAME", "places"}, {"FACTOR", "1.2"}, {"PERCENT", "10%"}, {"GLOB", "*"}, {"NAMES", "replay"}};
     for (size_t at = 0; option->value != NULL && at < sizeof values / sizeof values[0]; at++) {
         if (strcmp(option->value, values[at][0]) == 0) {
             return values[at][1];
