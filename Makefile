@@ -144,8 +144,8 @@ TEST_C     := $(filter-out tests/cuda_emulation/%,$(TEST_C))
 endif
 # Scripts and this file are the same whatever the program was compiled with, so that release alone tries them.
 ifneq ($(VARIANT),release)
-SCRIPT_C   := $(patsubst %,tests/ci/test_%.c,awks check_registers checks circles deb dist gpu_build gpu_script \
-              gpu_shell install_deps makefile makefile_toolkit reference run_tests strict truth_plan)
+SCRIPT_C   := $(patsubst %,tests/ci/test_%.c,awks check_registers checks circles deb dist distributions gpu_build \
+              gpu_script gpu_shell install_deps makefile makefile_toolkit reference run_tests strict truth_plan)
 TEST_C     := $(filter-out $(SCRIPT_C),$(TEST_C))
 endif
 EMULATED   := $(BUILD)/tests/cuda_emulation/libassay_cuda.so
