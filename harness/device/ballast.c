@@ -18,23 +18,30 @@ static enum status_code piece_take(struct ballast *ballast, int64_t bytes, struc
     return code;
 }
 
-/* Where to begin to halve: what the device says is free, else more than any has. */
-static int64_t first_piece_bytes(struct device *device)
+/* What the device says is free; more than any has if it does not say. */
+static int64_t free_bytes_now(struct device *device)
 {
     struct device_reading reading = {0};
     bool known = device->table->read_memory(device, &reading, NULL) == STATUS_OK && reading.free_valid;
-    int64_t bytes = known ? reading.free_bytes : INT64_C(1) << 42;
-    return bytes / BALLAST_STEP_BYTES * BALLAST_STEP_BYTES;
+    return known ? reading.free_bytes : INT64_C(1) << 42;
 }
 
 /* Takes all the memory that the device still gives, in pieces that get smaller as it runs out. */
 static enum status_code free_memory_take(struct ballast *ballast, struct status *error)
 {
-    int64_t bytes = first_piece_bytes(ballast->device);
+    const int64_t free_bytes = free_bytes_now(ballast->device);
+    int64_t bytes = free_bytes / BALLAST_STEP_BYTES * BALLAST_STEP_BYTES, taken_bytes = 0;
     enum status_code code = STATUS_OK;
     while (code == STATUS_OK) {
         bytes = bytes > BALLAST_STEP_BYTES ? bytes : BALLAST_STEP_BYTES;
         code = piece_take(ballast, bytes, error);
+        taken_bytes += code == STATUS_OK ? bytes : 0;
+        if (code == STATUS_OK && taken_bytes - free_bytes > BALLAST_SURPLUS_BYTES) {
+            return status_set(error, STATUS_DEVICE,
+                              "the device gives more memory than the %" PRId64 " bytes that it had free, so it borrows "
+                              "the host's (as drivers of Windows do, also below WSL2) and cannot be filled",
+                              free_bytes);
+        }
         if (code == STATUS_OUT_OF_MEMORY && bytes > BALLAST_STEP_BYTES) {
             bytes = bytes / 2 / BALLAST_STEP_BYTES * BALLAST_STEP_BYTES;
             code = STATUS_OK;

@@ -13,7 +13,12 @@
 #include "harness/base/status.h"
 #include "harness/device/device.h"
 
-enum { BALLAST_STEP_BYTES = 2 * 1024 * 1024, BALLAST_PIECES_MAXIMUM = 512, BALLAST_STEP_QUESTIONS = 3 };
+enum {
+    BALLAST_STEP_BYTES = 2 * 1024 * 1024,
+    BALLAST_PIECES_MAXIMUM = 512,
+    BALLAST_STEP_QUESTIONS = 3,
+    BALLAST_SURPLUS_BYTES = 32 * 1024 * 1024 /* that a device may give beyond what it said was free */
+};
 
 struct ballast {
     struct device *device;
@@ -31,7 +36,8 @@ struct ballast {
 enum status_code ballast_step_taken(struct device *device, int64_t *bytes, struct status *error);
 
 /* Leaves room_bytes (>= 0), less what is no whole step. STATUS_INVALID if the device has not so many free;
- * STATUS_DEVICE if it cannot be filled. Nothing is kept on failure. The device must stay open until
+ * STATUS_DEVICE if it cannot be filled, or gives much more than it said was free: such a driver lends the host's memory,
+ * of which no more than BALLAST_SURPLUS_BYTES and one piece is taken. Nothing is kept on failure. The device must stay open until
  * ballast_release. */
 enum status_code ballast_take(struct device *device, int64_t room_bytes, struct ballast *ballast, struct status *error);
 

@@ -5,9 +5,11 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <string.h>
 
 #include "harness/device/ballast.h"
 #include "harness/device/fault.h"
+#include "harness/device/passing_device.h"
 #include "tests/support/device_use.h"
 
 enum { STEP = BALLAST_STEP_BYTES, DEVICE_STEPS = 37, CALLS_MAXIMUM = 100 };
@@ -65,12 +67,38 @@ static void nothing_is_kept_whichever_call_fails(void **state)
     assert_true(is_through);
 }
 
+static enum status_code little_is_free(struct device *device, struct device_reading *reading, struct status *error)
+{
+    struct device *inner = passing_device_inner(device);
+    enum status_code code = inner->table->read_memory(inner, reading, error);
+    reading->free_bytes = 10 * (int64_t)STEP;
+    return code;
+}
+
+/* A driver that lends the host's memory is not asked for all of it. */
+static void borrowed_memory_is_not_taken(void **state)
+{
+    (void)state;
+    struct passing_device passing;
+    struct device *inner = device_open_or_skip("meta:mem=4GiB");
+    const int64_t whole_bytes = free_bytes(inner);
+    struct ballast ballast;
+    struct status error = {0};
+    passing_device_open(&passing, inner, "borrowing");
+    passing.table.read_memory = little_is_free;
+    assert_int_equal(ballast_take(&passing.base, 0, &ballast, &error), STATUS_DEVICE);
+    assert_non_null(strstr(error.text, "gives more memory than the 20971520 bytes that it had free"));
+    assert_int_equal(free_bytes(inner), whole_bytes);
+    device_close(inner);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_room_is_exact),
         cmocka_unit_test(no_room_is_told),
         cmocka_unit_test(nothing_is_kept_whichever_call_fails),
+        cmocka_unit_test(borrowed_memory_is_not_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
