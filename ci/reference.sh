@@ -78,6 +78,12 @@ if [ -n "$added" ]; then
         echo "reference.sh: no case of $added/records.jsonl has a device; was anything measured?" >&2
         exit 2
     }
+    revision=$(member revision "$added/records.jsonl" tool)
+    git cat-file -e "${revision:-none}^{commit}" 2>/dev/null || {
+        echo "reference.sh: $added/records.jsonl was measured by revision ${revision:-(none)}, which this repository" \
+            "does not have, so nobody could measure it again; commit what was measured, and measure it anew" >&2
+        exit 2
+    }
     mkdir -p "results/reference/$slug" || exit 2
     file_replace "$added/records.jsonl" "results/reference/$slug/records.jsonl"
     echo "results/reference/$slug/records.jsonl"

@@ -51,6 +51,7 @@ static void a_device_that_is_added_is_shown(void **state)
 {
     (void)state;
     command_needed("gnuplot");
+    command_needed("git");
     char folder[] = "/tmp/assay reference XXXXXX";
     assert_non_null(mkdtemp(folder));
     expect("mkdir \"$1/docs\" \"$1/results\" \"$1/run\" && cp README.md \"$1\" && cp docs/REFERENCE.md \"$1/docs\" &&"
@@ -61,6 +62,15 @@ static void a_device_that_is_added_is_shown(void **state)
            folder, 0, "");
     static const char add[] = "ci/reference.sh --assay \"$2\" --root \"$1\" --add \"$1/run\"";
     static const char check[] = "ci/reference.sh --assay \"$2\" --root \"$1\" --check";
+    /* records of a revision that nobody has are not shown as a reference */
+    struct command_result refused = shell(add, folder);
+    assert_int_equal(refused.exit_code, 2);
+    command_says(&refused.error, "which this repository does not have");
+    command_result_release(&refused);
+    expect("test ! -e \"$1/results/reference/nvidia-nothing-9\" && cd \"$1\" && git init -q && git add README.md &&"
+           " git -c user.name=a -c user.email=a@b commit -qm a && revision=$(git rev-parse --short HEAD) &&"
+           " sed -i \"s/\\\"revision\\\": \\\"[^\\\"]*\\\"/\\\"revision\\\": \\\"$revision\\\"/\" run/records.jsonl",
+           folder, 0, "");
     expect(add, folder, 0, "results/reference/nvidia-nothing-9/records.jsonl");
     expect("cat \"$1/docs/REFERENCE.md\"", folder, 0, "\n## nvidia-nothing-9\n");
     expect("cat \"$1/docs/REFERENCE.md\"", folder, 0, "\nok      102.00 KiB   +0.00 % ");
