@@ -36,9 +36,9 @@ struct ballast {
 enum status_code ballast_step_taken(struct device *device, int64_t *bytes, struct status *error);
 
 /* Leaves room_bytes (>= 0), less what is no whole step. STATUS_INVALID if the device has not so many free;
- * STATUS_DEVICE if it cannot be filled, or gives much more than it said was free: such a driver lends the host's memory,
- * of which no more than BALLAST_SURPLUS_BYTES and one piece is taken. Nothing is kept on failure. The device must stay open until
- * ballast_release. */
+ * STATUS_DEVICE if it cannot be filled, or gives much more than it said was free: such a driver lends the host's
+ * memory, of which no more than BALLAST_SURPLUS_BYTES and one piece is taken. Nothing is kept on failure. The device
+ * must stay open until ballast_release. */
 enum status_code ballast_take(struct device *device, int64_t room_bytes, struct ballast *ballast, struct status *error);
 
 /* Gives everything back; all zero is accepted. The first error; what could not be given back is lost. */
