@@ -17,6 +17,7 @@ static const struct option_row options[] = {
     {"out", OPTION_VALUE, "DIR", "where the merged records and their report go; needed"},
     {"prefer", OPTION_CHOICE, "latest", "of a case that stands there twice take the later run's; else it is refused"},
     {"allow-mixed", OPTION_FLAG, NULL, "merge although devices, drivers, libraries or versions of assay differ"},
+    {"allow-nights", OPTION_FLAG, NULL, "merge although shards are of different nights (see Nights)"},
     {"records-only", OPTION_FLAG, NULL, "write no report and no plots beside the records"},
     {"verbose", OPTION_FLAG, NULL, "each run that is merged, and what is taken of it, on standard error"},
     {"quiet", OPTION_FLAG, NULL, "print nothing but warnings and errors: no summary, no missing plots"},
@@ -57,10 +58,18 @@ static enum status_code pages_give(const struct arguments *arguments, const char
 
 static enum status_code merged_tell(const struct shard_merge_result *result, struct status *error)
 {
-    struct text line = {0};
+    struct text line = {0}, raw = {0};
     text_format(&line, "plan %s in %d shard%s: %d of %d case%s, of %d run%s\n", result->plan_hash, result->shard_count,
                 result->shard_count == 1 ? "" : "s", result->case_count - result->missing_count, result->case_count,
                 result->case_count == 1 ? "" : "s", result->run_count, result->run_count == 1 ? "" : "s");
+    if (result->first_shard > 0) {
+        text_format(&raw, "begun at %s (shard %d) to %s (shard %d), ended by %s", result->first_started,
+                    result->first_shard, result->last_started, result->last_shard,
+                    result->last_finished[0] != '\0' ? result->last_finished : "nobody knows when");
+        terminal_append(&line, text_string(&raw));
+        text_append(&line, "\n");
+    }
+    text_release(&raw);
     enum status_code code = output_offer(&line, error);
     text_release(&line);
     return code;
@@ -107,6 +116,7 @@ static enum status_code merge_command(const struct arguments *arguments, enum ex
                                               .folder = arguments_value(arguments, "out"),
                                               .prefers_latest = arguments_value(arguments, "prefer") != NULL,
                                               .allows_mixed = arguments_value(arguments, "allow-mixed") != NULL,
+                                              .allows_nights = arguments_value(arguments, "allow-nights") != NULL,
                                               .told = is_verbose ? run_tell : NULL};
     if (merge.folder == NULL) {
         return status_set(error, STATUS_INVALID, "merge: where the result goes is not said; write --out DIR");
@@ -141,8 +151,12 @@ const struct command command_merge = {
     .summary = "the results of all shards of a run as one",
     .details = "DIR: what assay run --shard wrote, or a folder that holds such folders. Every shard must be of one\n"
                "plan, on one class of devices. Case lines are copied as they are, in the order of the suite;\n"
-               "nothing is averaged. Cases that no shard has are named, and the exit code is 3; merge again once\n"
-               "they are there. A DIR of --out with an earlier merge of the same plan is replaced.\n",
+               "nothing is averaged. Cases that no shard has are named, and the exit code is 7; merge again once\n"
+               "they are there. A DIR of --out with an earlier merge of the same plan is replaced.\n"
+               "\n"
+               "Nights: shards of one merge are of one night, or nothing is merged. It is what `assay run --night`\n"
+               "said, or else the Slurm array, GitLab pipeline or GitHub run that started them. Without such a name\n"
+               "each shard must have begun at most 6 hours after those that began before it had ended.\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = OPERAND_COUNT_MAXIMUM,

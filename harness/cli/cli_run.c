@@ -38,6 +38,7 @@ static const struct option_row options[] = {
     {"resume", OPTION_FLAG, NULL, "go on with the run in DIR if it was interrupted; begin one if there is none"},
     {"max-failures", OPTION_VALUE, "N", "stop after N cases that failed or could not be measured (default: never)"},
     SHARD_OPTION_ROW,
+    NIGHT_OPTION_ROW,
     {"constants", OPTION_VALUE, "DEVICE", "a device of results/reference, a file, or none (default: the device's own)"},
     {"fitting", OPTION_FLAG, NULL, "skip cases that are predicted not to fit what the device has free"},
     {"note-calibrated", OPTION_FLAG, NULL, "note what is beyond the suite's calibrated-gpu, and do not judge it"},
@@ -297,7 +298,10 @@ static enum status_code suite_prepare(const struct arguments *arguments, struct 
     if (run->folder == NULL) {
         return status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path");
     }
-    enum status_code code = run_choice_make(arguments, run, choice, shards, error);
+    enum status_code code = night_option_read(arguments, arena, &run->night, error);
+    if (code == STATUS_OK) {
+        code = run_choice_make(arguments, run, choice, shards, error);
+    }
     if (code == STATUS_OK && run->need_gpu) {
         code = needed_gpu_check(run, error);
     }

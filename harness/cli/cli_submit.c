@@ -20,6 +20,7 @@
 #include "harness/cli/parent_folders.h"
 #include "harness/cli/run_shards.h"
 #include "harness/record/record.h"
+#include "harness/run/run_line.h"
 #include "harness/run/shard_split.h"
 #include "harness/run/slurm_script.h"
 
@@ -43,6 +44,7 @@ struct submission {
     struct slurm_job job;
     struct shard_plan plan;
     char program[PATH_MAX], working_folder[PATH_MAX];
+    char night[TIME_BYTES];             /* when it was submitted: what is started of it once more belongs to it */
     struct text array, merge;           /* the scripts */
     struct text array_path, merge_path; /* where they go */
     char array_id[JOB_ID_BYTES], merge_id[JOB_ID_BYTES];
@@ -97,6 +99,7 @@ static enum status_code job_read(struct submission *submission, struct status *e
     }
     submission->program[length] = '\0';
     job->program = submission->program;
+    job->night = time_text(submission->night);
     job->working_folder = submission->working_folder;
     return STATUS_OK;
 }
@@ -105,7 +108,7 @@ static enum status_code job_read(struct submission *submission, struct status *e
  * tasks. */
 static enum status_code plan_make(struct submission *submission, struct status *error)
 {
-    static const char *const own[] = {"out", "shard", "resume", "records-only", "last-failed", "junit", NULL};
+    static const char *const own[] = {"out", "shard", "night", "resume", "records-only", "last-failed", "junit", NULL};
     const struct slurm_job *job = &submission->job;
     const char *words[WORDS_MAXIMUM] = {job->suite};
     char shard[32];

@@ -9,6 +9,8 @@
 #include "harness/base/size.h"
 #include "harness/run/shard_split.h"
 
+enum { NIGHT_BYTES_MAXIMUM = 200 };
+
 /* What a system says of the part that it has started; all zero: nothing. */
 struct said {
     const char *system;
@@ -144,6 +146,38 @@ enum status_code shard_option_read(const struct arguments *arguments, struct sha
         return code;
     }
     *wish = (struct shard_wish){(int)said.index, (int)said.count};
+    return STATUS_OK;
+}
+
+/* What starts all shards of a night has a number, which stays if one of them is started again. */
+static const char *night_of_variables(struct arena *arena)
+{
+    const struct {
+        const char *system, *number;
+    } rows[] = {{"slurm", getenv("SLURM_ARRAY_JOB_ID")},
+                {"gitlab", getenv("CI_PIPELINE_ID")},
+                {"github", getenv("GITHUB_RUN_ID")}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *number = rows[i].number;
+        if (number != NULL && number[0] != '\0' && strlen(number) <= NIGHT_BYTES_MAXIMUM) {
+            return arena_format(arena, "%s-%s", rows[i].system, number);
+        }
+    }
+    return NULL;
+}
+
+enum status_code night_option_read(const struct arguments *arguments, struct arena *arena, const char **night,
+                                   struct status *error)
+{
+    const char *name = arguments_value(arguments, "night");
+    if (name != NULL && arguments_value(arguments, "shard") == NULL) {
+        return status_set(error, STATUS_INVALID, "%s: --night is of --shard; leave it out", arguments->command->name);
+    }
+    if (name != NULL && (name[0] == '\0' || strlen(name) > NIGHT_BYTES_MAXIMUM)) {
+        return status_set(error, STATUS_INVALID, "%s: --night: a name has 1 to %d bytes", arguments->command->name,
+                          NIGHT_BYTES_MAXIMUM);
+    }
+    *night = name != NULL ? name : night_of_variables(arena);
     return STATUS_OK;
 }
 

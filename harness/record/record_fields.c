@@ -34,6 +34,7 @@ const struct field RECORD_RUN_FIELDS[] = {
     {"shard.index", KIND_INTEGER, true},
     {"shard.count", KIND_INTEGER, true},
     {"shard.plan_hash", KIND_STRING, true},
+    {"shard.night", KIND_STRING | KIND_NULL, false},
     {"merged", KIND_OBJECT | KIND_NULL, false},
     {"merged.plan_hash", KIND_STRING, true},
     {"merged.count", KIND_INTEGER, true},

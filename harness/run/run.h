@@ -111,7 +111,8 @@ struct run_options {
     const struct case_choice *choice; /* NULL: every case, as often as the suite says */
     const struct shard_plan *shards;  /* whose part `shard` (from 1) the choice is; NULL: it is no part */
     int shard;
-    int jobs;      /* children at a time, of all_gpus on each of them; 1 to RUN_JOBS_MAXIMUM */
+    const char *night; /* what the shards of one night have in common; NULL: nobody said it */
+    int jobs;          /* children at a time, of all_gpus on each of them; 1 to RUN_JOBS_MAXIMUM */
     bool all_gpus; /* with device "cuda": cases are measured on all GPUs at the same time, which must be of one name */
     const struct gpu_lanes *lanes; /* of the run itself */
     bool need_gpu;                 /* no case is measured on the host because a GPU is gone */

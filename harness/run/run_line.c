@@ -98,7 +98,8 @@ static struct json *shard_json(const struct run_options *options)
     struct json *object = json_object_new();
     bool made = json_set(object, "index", json_integer_new(options->shard)) &&
                 json_set(object, "count", json_integer_new(options->shards->shard_count)) &&
-                json_set(object, "plan_hash", json_string_new(options->shards->hash));
+                json_set(object, "plan_hash", json_string_new(options->shards->hash)) &&
+                json_set(object, "night", options->night != NULL ? json_string_new(options->night) : json_null_new());
     return json_made(object, made);
 }
 

@@ -1,4 +1,4 @@
-/* Run lines: what a run writes before and behind its cases. Internal to harness/run. */
+/* Run lines: what a run writes before and behind its cases. */
 #ifndef ASSAY_RUN_RUN_LINE_H
 #define ASSAY_RUN_RUN_LINE_H
 

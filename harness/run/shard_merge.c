@@ -297,6 +297,12 @@ enum status_code shard_merge(const struct shard_merge_options *options, struct s
     if (code == STATUS_OK) {
         code = entries_settle(&merge, error);
     }
+    if (code == STATUS_OK && !options->allows_nights) {
+        code = merge_night_check(&merge, error);
+    }
+    if (code == STATUS_OK) {
+        code = merge_dates_tell(&merge, &made, error);
+    }
     if (code == STATUS_OK) {
         runs_tell(&merge);
         code = merge_write(&merge, &made, error);

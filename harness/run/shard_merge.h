@@ -29,9 +29,12 @@ struct shard_merge_options {
     const char *folder;  /* where the merged records.jsonl goes; made if it is missing, its parents are not */
     bool prefers_latest; /* of several results of a case the one of the run that began last */
     bool allows_mixed;   /* devices, drivers, libraries and versions of assay may differ */
+    bool allows_nights;  /* runs may be of several nights */
     void (*told)(void *context, const struct shard_merge_run *run); /* of each run, before anything is written; NULL */
     void *context;
 };
+
+enum { SHARD_TIME_BYTES = 32 };
 
 struct shard_merge_result {
     enum run_outcome outcome;
@@ -39,14 +42,19 @@ struct shard_merge_result {
     int shard_count, run_count;
     int case_count;    /* attempts that the plan has */
     int missing_count; /* of these, in no shard */
+    /* When the runs of which results are taken began, of the first and of the last, with the shards, and when the last
+     * of them is known to have ended ("": it has no end). */
+    char first_started[SHARD_TIME_BYTES], last_started[SHARD_TIME_BYTES], last_finished[SHARD_TIME_BYTES];
+    int first_shard, last_shard;
     char plan_hash[17];
 };
 
 /* Records are read in blocks: memory grows with the number of cases (about 200 bytes each), not with their lines.
  *
  * STATUS_INVALID, and nothing is written: a folder has no results of `assay run --shard`, or of another plan; no
- * plan.json; a case that stands there twice, or in the wrong shard; devices that differ; folder has records that are
- * no merge of this plan. STATUS_IO: something cannot be read or written; what was in folder is then as it was. */
+ * plan.json; a case that stands there twice, or in the wrong shard; devices that differ; runs of several nights; folder
+ * has records that are no merge of this plan. STATUS_IO: something cannot be read or written; what was in folder is
+ * then as it was. */
 enum status_code shard_merge(const struct shard_merge_options *options, struct shard_merge_result *result,
                              struct status *error);
 

@@ -193,12 +193,14 @@ static struct json *runs_json(const struct merge *merge)
     for (size_t i = 0; i < merge->run_count && made; i++) {
         const struct merge_run *run = &merge->runs[i];
         const struct json *host = json_get(json_get(run->line, "host"), "name");
+        const struct json *night = json_get(json_get(run->line, "shard"), "night");
         struct json *object = json_object_new();
         made = json_set(object, "shard", json_integer_new(run->shard)) &&
                json_set(object, "run_id", json_string_new(run->run_id)) &&
                json_set(object, "started", json_string_new(run->started)) &&
                json_set(object, "finished", run->finished != NULL ? json_string_new(run->finished) : json_null_new()) &&
                json_set(object, "host", host != NULL ? json_copy_new(host) : json_null_new()) &&
+               json_set(object, "night", night != NULL ? json_copy_new(night) : json_null_new()) &&
                json_set(object, "resumptions", json_share(run->resumptions));
         made = json_append(list, json_made(object, made));
     }

@@ -56,6 +56,13 @@ enum status_code merge_sources_find(struct merge *merge, struct status *error);
 /* Whether a run was made on what the runs before it were made on. */
 enum status_code merge_environment_check(const struct merge *merge, const struct merge_run *run, struct status *error);
 
+/* Whether all runs of which something is taken are of one night; once entries are one for each. STATUS_INVALID names
+ * two that are not, with their dates. */
+enum status_code merge_night_check(const struct merge *merge, struct status *error);
+
+/* When these runs began and ended. Nothing of a merge that took no result. */
+enum status_code merge_dates_tell(const struct merge *merge, struct shard_merge_result *result, struct status *error);
+
 /* line: the run line of an earlier merge of this plan, in whose place this one goes. STATUS_OUT_OF_MEMORY. */
 enum status_code merge_earlier_take(struct merge *merge, const struct json *line, struct status *error);
 

@@ -140,7 +140,12 @@ enum status_code slurm_array_script(const struct slurm_job *job, struct text *sc
     }
     text_format(script, " \\\n    --shard \"$SLURM_ARRAY_TASK_ID/%d\" --out", job->shard_count);
     word_append(script, job->folder);
-    text_append(script, "/shards/\"$SLURM_ARRAY_TASK_ID\" --resume --records-only\n");
+    text_append(script, "/shards/\"$SLURM_ARRAY_TASK_ID\" --resume --records-only");
+    if (job->night != NULL) {
+        text_append(script, " --night");
+        word_append(script, job->night);
+    }
+    text_append(script, "\n");
     return text_status(script, "a job script", error);
 }
 

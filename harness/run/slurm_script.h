@@ -13,6 +13,7 @@ struct slurm_job {
     const char *suite;            /* as the run is to be told of it */
     const char *folder;           /* of results; shards go to FOLDER/shards/I */
     const char *working_folder;   /* which both are seen from, with its whole path */
+    const char *night;            /* of all its shards, whenever a task of it is started; NULL: that of the array */
     const char *const *run_words; /* further options of the run */
     int run_word_count;
     int shard_count;

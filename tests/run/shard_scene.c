@@ -128,6 +128,18 @@ void shard_file_change(const char *path, const char *from, const char *to)
     free(content);
 }
 
+void shard_time_change(const char *path, const char *member, const char *time)
+{
+    char *content = whole_file_read(path), before[64], after[64], key[24];
+    snprintf(key, sizeof key, "\"%s\": \"", member);
+    const char *found = strstr(content, key);
+    assert_non_null(found);
+    snprintf(before, sizeof before, "%s%.*s", key, (int)strlen("2026-11-20T02:00:00Z"), found + strlen(key));
+    snprintf(after, sizeof after, "%s%s", key, time);
+    shard_file_change(path, before, after);
+    free(content);
+}
+
 void shard_file_cut(const char *path, int lines)
 {
     char *content = whole_file_read(path);

@@ -24,6 +24,9 @@ const char *shard_parts_copy(const char *name);
 /* Replaces `from` in a file by `to`, each time it stands there; fails the running test if it does not. */
 void shard_file_change(const char *path, const char *from, const char *to);
 
+/* Makes "started", or "finished", of a run another time: "2026-11-20T02:00:00Z". */
+void shard_time_change(const char *path, const char *member, const char *time);
+
 /* Cuts the last lines off a file. */
 void shard_file_cut(const char *path, int lines);
 

@@ -35,8 +35,9 @@ static void parts_date(const char *name)
 {
     for (int i = 1; i <= SHARD_SCENE_SHARDS; i++) {
         char date[40];
-        snprintf(date, sizeof date, "\"started\": \"200%d-", i);
-        shard_file_change(shard_path("%s/%d/records.jsonl", name, i), "\"started\": \"20", date);
+        snprintf(date, sizeof date, "2026-11-20T%02d:00:00Z", i);
+        shard_time_change(shard_path("%s/%d/records.jsonl", name, i), "started", date);
+        shard_time_change(shard_path("%s/%d/records.jsonl", name, i), "finished", "2026-11-20T04:00:00Z");
     }
 }
 
@@ -50,9 +51,9 @@ static void a_merge_that_is_completed_is_the_same_run(void **state)
     merged_id(SHARD_WORDS(parts), shard_path("identity-all"), 0, all);
     merged_id(SHARD_WORDS(three, one, two), shard_path("identity-order"), 0, some);
     assert_string_equal(some, all);
-    merged_id(SHARD_WORDS(one, three), shard_path("identity-new"), 3, some); /* the first is there */
+    merged_id(SHARD_WORDS(one, three), shard_path("identity-new"), 7, some); /* the first is there */
     assert_string_equal(some, all);
-    merged_id(SHARD_WORDS(two, three), shard_path("identity-kept"), 3, some); /* and here it comes later */
+    merged_id(SHARD_WORDS(two, three), shard_path("identity-kept"), 7, some); /* and here it comes later */
     assert_string_not_equal(some, all);
     merged_id(SHARD_WORDS(parts), shard_path("identity-kept"), 0, all);
     assert_string_equal(some, all);

@@ -47,7 +47,7 @@ static void a_job_has_the_fewest_words(void **state)
     assert_string_equal(
         text_string(&merge),
         "#!/bin/sh\n"
-        "# Merges the shards of array.sbatch, whichever have results. Exit code 3: cases are missing; it can be\n"
+        "# Merges the shards of array.sbatch, whichever have results. Exit code 7: cases are missing; it can be\n"
         "# submitted again once they are there.\n"
         "#SBATCH --job-name=assay-quick-merge\n"
         "#SBATCH --ntasks=1\n"
