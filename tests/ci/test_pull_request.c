@@ -1,5 +1,6 @@
-/* The steps of the workflow for pull requests, carried out here: what a change is held against, and what is said where
- * there is nothing to hold it against. */
+/* What the recipes for GitHub and GitLab do with a change: their own shell is carried out, in a repository whose
+ * suite has a model by its path. A change is held against what was before it, and against nothing only if there is
+ * nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,89 +8,88 @@
 
 #include <cmocka.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "tests/support/command_run.h"
-#include "tests/support/scratch_folder.h"
+#include "tests/ci/workflow_scene.h"
 
-/* Runs a line of bash in the scene's folder; $1: this repository, $2: the program. */
-static void line_expect(const struct scratch_scene *scene, const char *line, int exit_code, const char *said)
-{
-    char *here = realpath(".", NULL), *program = realpath(program_path(), NULL), text[2048];
-    snprintf(text, sizeof text, "cd %s && %s", scene->folder, line);
-    const char *const words[] = {"bash", "-c", text, "bash", here, program, NULL};
-    const char *const environment[] = {"LC_ALL=C", NULL};
-    struct command_result result = command_run(words, environment);
-    if (result.exit_code != exit_code || strstr(text_string(&result.output), said) == NULL) {
-        fail_msg("%s: exit code %d, '%s' is wanted: %s%s", line, result.exit_code, said, text_string(&result.output),
-                 text_string(&result.error));
-    }
-    command_result_release(&result);
-    free(program);
-    free(here);
-}
+/* In the scene's folder, with the branch "change" of work. GitHub checks out what it would be if it were merged. */
+static const struct recipe {
+    const char *name, *run;
+} recipes[] = {
+    {"GitHub",
+     "git -C work checkout -q -B merged main && git -C work merge -q --no-ff -m merged change && rm -f summary.md && "
+     "mkdir -p ci && cd ci && rm -rf new old && git clone -q --branch merged --depth 2 \"file://$2/work\" new && "
+     "FILTER='*' SUITE=suite.yaml \"$1/tests/ci/github_steps.sh\" \"$1/ci/workflows/github/pull-request.yml\" \"$2\" "
+     "'What was before' 'What is predicted' 'Measure on the host, before and after' Gate 2>&1; "
+     "code=$?; cat \"$2/summary.md\"; exit $code"},
+    {"GitLab", "awk -v job=assay-merge-request -f \"$1/tests/ci/gitlab_script.awk\" "
+               "\"$1/ci/workflows/gitlab/assay.gitlab-ci.yml\" >step.sh && rm -rf ci && "
+               "git clone -q --branch change --depth 1 \"file://$2/work\" ci && cd ci && FILTER='*' SUITE=suite.yaml "
+               "CI_MERGE_REQUEST_DIFF_BASE_SHA=$(git -C \"$2/work\" rev-parse main) bash -e -o pipefail ../step.sh"},
+};
+enum { RECIPE_COUNT = sizeof recipes / sizeof recipes[0] };
 
-static void step_expect(const struct scratch_scene *scene, const char *step, int exit_code, const char *said)
-{
-    char line[1024];
-    snprintf(line, sizeof line,
-             "awk -v step='%s' -f \"$1/tests/ci/night_step.awk\" \"$1/ci/workflows/github/pull-request.yml\" >step.sh "
-             "&& PATH=$PWD/bin:$PATH SUITE=s.yaml FILTER='*' GITHUB_STEP_SUMMARY=$PWD/summary.md "
-             "bash -e -o pipefail step.sh",
-             step);
-    line_expect(scene, line, exit_code, said);
-}
-
-/* The trees after and before the change, as the checkouts leave them. */
-static void trees_make(const struct scratch_scene *scene)
-{
-    line_expect(scene,
-                "mkdir bin new old && ln -s \"$2\" bin/assay && printf 'version: 1\nname: mine\ncases:\n"
-                "  - {model: tiny-gpt2, mode: load}\n' >new/s.yaml",
-                0, "");
-}
-
-static void a_change_is_held_against_what_was_before(void **state)
+/* before, after: lines that commit something on main and on the branch; said: words of the page, by each recipe. */
+static void change_expect(void **state, const char *before, const char *after, int exit_code, const char *said)
 {
     const struct scratch_scene *scene = *state;
-    trees_make(scene);
-    line_expect(scene, "cp new/s.yaml old", 0, "");
-    step_expect(scene, "Measure on the host, before and after", 0, "");
-    step_expect(scene, "Gate", 0, "GO: 1 case held against the baseline");
-    line_expect(scene, "! grep 'Before this change' summary.md", 0, "");
+    char line[1024];
+    workflow_scene_make(scene);
+    snprintf(
+        line, sizeof line,
+        "cd work && %s && git add -A && git commit -q --allow-empty -m before && git checkout -q -b change && %s && "
+        "git add -A && git commit -q --allow-empty -m after && git push -q origin main",
+        before, after);
+    workflow_expect(scene, line, 0, "");
+    for (int i = 0; i < RECIPE_COUNT; i++) {
+        workflow_expect(scene, recipes[i].run, exit_code, said);
+    }
+}
+
+static void a_change_of_nothing_passes(void **state)
+{
+    change_expect(state, "true", "true", 0, "2 cases held against the baseline");
+}
+
+/* The suite is the same, and so is the path that it has: the trees differ. */
+static void a_model_that_grew_is_red(void **state)
+{
+    change_expect(state, "true", "sed -i 's/\"n_layer\": *[0-9]*/\"n_layer\": 8/' mine/config.json", 1, "NO-GO");
 }
 
 static void a_new_suite_is_judged_by_itself(void **state)
 {
-    const struct scratch_scene *scene = *state;
-    trees_make(scene);
-    step_expect(scene, "Measure on the host, before and after", 0, "");
-    line_expect(scene, "cat summary.md", 0,
-                "Before this change there was no such suite. The change is judged by its own verdicts.\n");
-    step_expect(scene, "Gate", 0, "GO: 1 case measured, none failed");
+    change_expect(
+        state, "git mv suite.yaml other.yaml", "git mv other.yaml suite.yaml", 0,
+        "Before this change there was no such suite. The change is judged by its own verdicts and predictions.");
 }
 
-/* Not for a suite that is new. */
 static void a_suite_that_was_broken_is_not_told_to_be_new(void **state)
 {
-    const struct scratch_scene *scene = *state;
-    trees_make(scene);
-    line_expect(scene, "echo 'nonsense: 1' >old/s.yaml", 0, "");
-    step_expect(scene, "Measure on the host, before and after", 0, "");
-    line_expect(scene, "cat summary.md", 0,
-                "Before this change assay run ended with exit code 2 and measured nothing; see its log. The change is "
-                "judged by its own verdicts.\n");
-    step_expect(scene, "Gate", 0, "GO: 1 case measured, none failed");
+    change_expect(state, "cp suite.yaml kept.yaml && echo 'nonsense: 1' >suite.yaml", "cp kept.yaml suite.yaml", 0,
+                  "Before this change the suite was refused");
 }
 
-static void a_change_that_measures_nothing_is_red(void **state)
+static void a_change_that_breaks_the_suite_is_red(void **state)
 {
-    const struct scratch_scene *scene = *state;
-    trees_make(scene);
-    line_expect(scene, "echo 'nonsense: 1' >new/s.yaml", 0, "");
-    step_expect(scene, "Measure on the host, before and after", 1, "");
-    line_expect(scene, "cat summary.md", 0, "assay run ended with exit code 2 and measured nothing; see its log.\n");
+    change_expect(state, "true", "echo 'nonsense: 1' >suite.yaml", 2, "");
+}
+
+/* What was before may well have been better: nobody knows. */
+static void a_run_that_failed_before_is_no_reason_to_pass(void **state)
+{
+    change_expect(state, "echo 99 >\"$2/fail-old\"", "true", 99,
+                  "Before this change assay run ended with exit code 99");
+}
+
+static void a_run_that_fails_is_red(void **state)
+{
+    change_expect(state, "echo 99 >\"$2/fail\"", "true", 99, "assay run ended with exit code 99, so nothing is judged");
+}
+
+/* A run that says that all is well, and has left nothing. */
+static void a_run_that_measured_nothing_is_red(void **state)
+{
+    change_expect(state, ": >\"$2/fail\"", "true", 2, "");
 }
 
 #define SCENE_TEST(name) cmocka_unit_test_setup_teardown(name, scratch_scene_open, scratch_scene_close)
@@ -97,10 +97,14 @@ static void a_change_that_measures_nothing_is_red(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SCENE_TEST(a_change_is_held_against_what_was_before),
+        SCENE_TEST(a_change_of_nothing_passes),
+        SCENE_TEST(a_model_that_grew_is_red),
         SCENE_TEST(a_new_suite_is_judged_by_itself),
         SCENE_TEST(a_suite_that_was_broken_is_not_told_to_be_new),
-        SCENE_TEST(a_change_that_measures_nothing_is_red),
+        SCENE_TEST(a_change_that_breaks_the_suite_is_red),
+        SCENE_TEST(a_run_that_failed_before_is_no_reason_to_pass),
+        SCENE_TEST(a_run_that_fails_is_red),
+        SCENE_TEST(a_run_that_measured_nothing_is_red),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "tests/support/command_run.h"
+#include "tests/support/scratch_folder.h"
 #include "tests/support/whole_file.h"
 
 static const char nightly[] = "ci/workflows/github/nightly.yml";
@@ -159,22 +160,97 @@ static void no_fork_comes_onto_a_gpu(void **state)
     free(content);
 }
 
-/* Good nights alone are baselines, and after another driver none would ever be good: somebody must be able to say that
- * one is the first. Only if it is good itself do the nights before it go. */
-static void nights_can_begin_anew(void **state)
+/* What is judged is the run that was made, in an empty folder; no failure is swallowed, and no log is verbose. */
+static void every_gate_knows_its_run(void **state)
 {
     (void)state;
     for (int i = 0; i < FILE_COUNT; i++) {
         char *content = whole_file_read(files[i]);
-        if (strstr(content, "-name go") != NULL) {
-            const char *gate = strstr(content, "assay gate"), *removal = strstr(content, "-name go -delete");
-            const char *choice = strstr(content, "\"$BEGIN_ANEW\"");
-            assert_true(choice != NULL && choice < gate);
-            assert_true(removal != NULL && removal > gate);
-            assert_non_null(strstr(choice + 1, "] && [ \"$BEGIN_ANEW\" = true ]; then\n"));
+        const char *lines = strcmp(files[i], "docs/CI.md") == 0 ? strstr(content, "\n## Elsewhere\n") : content;
+        const char *gate = strstr(lines, "assay gate "), *emptied = strstr(lines, "rm -rf ");
+        assert_null(strstr(content, "|| true"));
+        assert_null(strstr(content, "--verbose"));
+        if (gate != NULL) {
+            assert_true(emptied != NULL && emptied < strstr(lines, "assay run "));
+            assert_non_null(strstr(lines, "--started-after "));
         }
         free(content);
     }
+}
+
+/* "uses: actions/checkout@HASH # v5.1.0": a tag may be moved by whoever owns it, a commit not. */
+static void actions_are_pinned_and_leave_no_credentials(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char *content = whole_file_read(files[i]);
+        int count = 0;
+        for (const char *line = content; (line = strstr(line, "uses: ")) != NULL; count++) {
+            const char *hash = line + strcspn(line, "@\n"), *end = line + strcspn(line, "\n");
+            const size_t length = strspn(hash + 1, "0123456789abcdef");
+            if (*hash != '@' || length != 40 || strncmp(hash + 41, " # v", 4) != 0) {
+                fail_msg("%s: not pinned by a commit: %.*s", files[i], (int)(end - line), line);
+            }
+            const char *next = strstr(end, "uses: "), *kept = strstr(end, "persist-credentials: false");
+            if (strncmp(line + 6, "actions/checkout@", 17) == 0) {
+                assert_true(kept != NULL && (next == NULL || kept < next));
+            }
+            line = end;
+        }
+        assert_in_range(count, 2, 8);
+        free(content);
+    }
+}
+
+/* Of the night's two jobs the one that runs the suite on somebody's machine may read, and the other may write. */
+static void the_job_that_writes_measures_nothing(void **state)
+{
+    (void)state;
+    char *content = whole_file_read(nightly), *other = whole_file_read(files[1]);
+    const char *write = strstr(content, ": write"), *keep = strstr(content, "\n  keep:\n");
+    assert_true(write != NULL && keep != NULL && write > keep);
+    assert_null(strstr(write + 1, ": write"));
+    assert_null(strstr(keep, "run: assay "));
+    assert_null(strstr(keep, "self-hosted"));
+    assert_non_null(strstr(content, "\npermissions: {}\n"));
+    assert_non_null(strstr(other, "\npermissions: {}\n"));
+    assert_null(strstr(other, ": write"));
+    assert_null(strstr(other, "self-hosted"));
+    assert_null(strstr(other, "secrets."));
+    assert_null(strstr(other, "  pull_request_target:"));
+    /* Words of a person are given to a shell as they stand by the environment alone. */
+    for (const char *line = content; (line = strstr(line, "${{ inputs.")) != NULL; line++) {
+        const char *start = line;
+        while (start[-1] != '\n') {
+            start--;
+        }
+        assert_int_equal(strncmp(start, "          ACCEPT: ", 18), 0);
+    }
+    free(other);
+    free(content);
+}
+
+static void zizmor_has_nothing_to_say(void **state)
+{
+    (void)state;
+    checked("zizmor", (const char *const[]){"zizmor", "--offline", files[0], files[1], NULL});
+}
+
+static void shellcheck_has_nothing_to_say_of_their_shell(void **state)
+{
+    (void)state;
+    command_needed("shellcheck");
+    static const char script[] =
+        "set -e; cd \"$1\"; for file in ci/workflows/github/*.yml; do sed -n 's/^      - name: //p' $file | "
+        "while IFS= read -r step; do awk -v step=\"$step\" -f tests/ci/night_step.awk $file >\"$2/step\" || continue; "
+        "shellcheck -s bash -e SC2016,SC2153 \"$2/step\"; done; done; for job in assay-night assay-merge-request; do "
+        "awk -v job=$job "
+        "-f tests/ci/gitlab_script.awk ci/workflows/gitlab/assay.gitlab-ci.yml >\"$2/step\"; shellcheck -s sh -e "
+        "SC2153 \"$2/step\"; done";
+    char folder[] = "/tmp/assay-shell-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    checked("bash", (const char *const[]){"bash", "-c", script, "bash", ".", folder, NULL});
+    assert_int_equal(scratch_folder_remove(folder), 0);
 }
 
 int main(void)
@@ -185,7 +261,11 @@ int main(void)
         cmocka_unit_test(schemas_are_kept),
         cmocka_unit_test(hadolint_has_nothing_to_say),
         cmocka_unit_test(no_fork_comes_onto_a_gpu),
-        cmocka_unit_test(nights_can_begin_anew),
+        cmocka_unit_test(every_gate_knows_its_run),
+        cmocka_unit_test(actions_are_pinned_and_leave_no_credentials),
+        cmocka_unit_test(the_job_that_writes_measures_nothing),
+        cmocka_unit_test(zizmor_has_nothing_to_say),
+        cmocka_unit_test(shellcheck_has_nothing_to_say_of_their_shell),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
