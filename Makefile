@@ -430,8 +430,6 @@ info: ## say what was detected, what will be built, and why not
 	        | $(CC) -fsyntax-only -x c - 2>/dev/null && echo found || echo "missing: run ci/install-deps.sh"; done
 	@printf '%-15s ' OpenBLAS; { ldconfig -p 2>/dev/null || /sbin/ldconfig -p; } | grep -q 'libopenblas\.so\.0' \
 	    && echo "found (opened at run time)" || echo "missing: the host device cannot multiply; run ci/install-deps.sh"
-	@printf '%-15s ' LAPACKE; { ldconfig -p 2>/dev/null || /sbin/ldconfig -p; } | grep -q 'liblapacke\.so\.3' \
-	    && echo "found (opened at run time)" || echo "missing: no law can be fitted; run ci/install-deps.sh"
 	@echo "libcurl         $(if $(CURL_WHY_NOT),no: $(CURL_WHY_NOT). Models are not looked for on the hub.,found \
 (opened at run time))"
 	@printf '%-15s ' gnuplot; command -v gnuplot || echo "missing: reports have no plots; run ci/install-deps.sh"

@@ -26,7 +26,6 @@ BEGIN {
     door["^(cuda|cublas|cuComplex|curand|nvml|cooperative_groups)"] = \
         "(\\.cuh?$|^harness/device/cuda/|^harness/kernels/launch_)"
     door["^(cblas|openblas)"] = "^harness/device/"
-    door["^lapacke"] = "^harness/law/"
     door["^cmocka"] = "^tests/"
     door["^sqlite3"] = "^harness/history/"
     door["^curl/"] = "^harness/hub/"

@@ -43,7 +43,6 @@ probe() {
     has_header sqlite3.h || missing="$missing libsqlite3-dev"
     has_header cmocka.h || missing="$missing libcmocka-dev"
     has_library 'libopenblas\.so\.0' || wanted="$wanted libopenblas0-pthread"
-    has_library 'liblapacke\.so\.3' || wanted="$wanted liblapacke"
     has_header curl/curl.h || wanted="$wanted libcurl4-openssl-dev"
     has_command gnuplot || wanted="$wanted gnuplot-nox"
     if [ "$all" = yes ]; then

@@ -15,7 +15,7 @@ RUN make install CUDA=no DESTDIR=/installed ${REVISION:+REVISION="$REVISION"}
 FROM debian:12-slim
 # hadolint ignore=DL3008
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates git gnuplot-nox libcurl4 \
-        libgomp1 libhwloc15 libjansson4 liblapacke libopenblas0-pthread libsqlite3-0 libyaml-0-2 \
+        libgomp1 libhwloc15 libjansson4 libopenblas0-pthread libsqlite3-0 libyaml-0-2 \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=build /installed/ /
 # No entry point: systems of CI run a shell in the image.

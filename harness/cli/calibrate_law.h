@@ -8,11 +8,8 @@
 #define LAW_OPTION_ROWS                                                                                                \
     {"law", OPTION_VALUE, "LAW", "fit a law: inference-overhead, optimizer or device-constants"},                      \
         {"format", OPTION_VALUE, "FORMAT", "of a law, to --output: table (default), md, html, latex, csv or json"},    \
-        {"seed", OPTION_VALUE, "N", "of inference-overhead: of its resamples (default: 1)"},                           \
-        {"resamples", OPTION_VALUE, "N", "of inference-overhead: for intervals, 0 to 10000 (default: 200)"},           \
-        {"points", OPTION_VALUE, "FILE", "of inference-overhead: keep the cases and their models as a table"},         \
     {                                                                                                                  \
-        "plots", OPTION_VALUE, "FOLDER", "of inference-overhead: draw the residuals there"                             \
+        "points", OPTION_VALUE, "FILE", "of inference-overhead: keep the cases and their models as a table"            \
     }
 
 /* Whether --law was given. STATUS_INVALID if one of the others was and --law was not. */

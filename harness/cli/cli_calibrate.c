@@ -74,10 +74,10 @@ const struct command command_calibrate = {
                "does not judge a case by constants that the case calibrated.\n"
                "\n"
                "With --law RECORDS may be up to a thousand, of any suites and devices, or tables that --points has\n"
-               "written (of which --filter matches the ids that their words and numbers make), and a law is fitted\n"
-               "to their cases: coefficients with intervals, errors on models that were left out of the fit, and\n"
-               "where the rule of 20 % holds (docs/CALIBRATION.md). `assay estimate --calibration` reads what\n"
-               "--output wrote.\n",
+               "written (of which --filter matches the ids that their words and numbers make). inference-overhead\n"
+               "is fitted to the cases of a host, which replay predicts, and tested on those of GPUs, which come\n"
+               "first on its page (docs/CALIBRATION.md); `assay estimate --calibration` reads what --output wrote.\n"
+               "assay factor answers what to use in place of 1.2 x the weights.\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = OPERAND_COUNT_MAXIMUM,

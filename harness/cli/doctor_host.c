@@ -11,7 +11,6 @@
 #include "harness/hardware/hardware.h"
 #include "harness/hardware/process_limits.h"
 #include "harness/hub/hub.h"
-#include "harness/law/least_squares.h"
 #include "harness/report/gnuplot.h"
 
 /* Pinned memory, copies of whole segments: less makes them go through plain memory. */
@@ -150,18 +149,6 @@ static void hub_look(struct doctor *doctor)
     }
 }
 
-/* What fits laws (assay calibrate --law). */
-static void lapack_look(struct doctor *doctor)
-{
-    struct least_squares_solver solver;
-    struct status error = {0};
-    if (least_squares_open(&solver, &error) == STATUS_OK) {
-        finding_add(doctor, AREA_TOOLS, FINDING_OK, "LAPACKE", "laws can be fitted");
-    } else {
-        finding_of_status(doctor, AREA_TOOLS, FINDING_NOTE, "LAPACKE", error.text);
-    }
-}
-
 /* Where `assay run` writes without --out: results/ here, or the folder that it would be made in. */
 static void results_look(struct doctor *doctor)
 {
@@ -179,6 +166,5 @@ void doctor_tools_look(struct doctor *doctor)
 {
     gnuplot_look(doctor);
     hub_look(doctor);
-    lapack_look(doctor);
     results_look(doctor);
 }

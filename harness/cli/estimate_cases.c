@@ -57,16 +57,14 @@ struct case_extra {
     const struct law_file *law; /* --calibration; NULL: not given */
 };
 
-/* By the law, whose weights and segments are those of replay. */
+/* By the law, whose weights are those of replay. */
 static enum status_code law_answer(const struct question_case *question, const struct law_file *law,
                                    const struct json *estimates, struct text *text, struct json **document,
                                    struct status *error)
 {
     const struct json *stages = json_get(json_get(estimates, "replay"), "stages");
-    const struct calibration_replay replay = {
-        .weights_bytes = json_integer_or(json_get(json_get(stages, "load"), LEVEL_KEY(requested)), -1),
-        .segments_bytes = json_integer_or(json_get(json_get(estimates, "replay"), level_peak_key(LEVEL_RESERVED)), -1)};
-    return calibration_answer(question, law, &replay, text, document, error);
+    int64_t weights_bytes = json_integer_or(json_get(json_get(stages, "load"), LEVEL_KEY(requested)), -1);
+    return calibration_answer(question, law, weights_bytes, text, document, error);
 }
 
 /* The document of one case, and lines for people. *document: the caller's to release. */
@@ -133,7 +131,6 @@ static void case_row(const struct json *document, struct text *text)
     const struct json *law = json_get(document, "calibration");
     if (law != NULL) {
         figure_append(law, level_peak_key(LEVEL_ALLOCATED), text);
-        figure_append(law, "footprint_bytes", text);
     }
     text_format(text, "  %-9s %s%s\n", json_string_or(json_get(replay, "peak_stage"), "-"),
                 json_string_or(json_get(document, "id"), ""), *fits == 'n' ? ": does not fit" : "");
@@ -195,9 +192,9 @@ static void list_heading(const struct question_case *question, int count, bool b
     text_format(text, "%d cases of %s, predicted by replay for %s; a single case, or --json, has every estimator\n",
                 count, question->identity.model, question->input.target);
     question_bound_line(question, text);
-    text_append(text, by_law ? "by law: allocated bytes and the footprint, by the law of the calibration\n" : "");
+    text_append(text, by_law ? "by law: allocated bytes by the law of the calibration\n" : "");
     text_format(text, "\n%12s%12s", "allocated", "reserved");
-    text_append(text, by_law ? "      by law   footprint" : "");
+    text_append(text, by_law ? "      by law" : "");
     text_format(text, "  %-9s %s\n", "peak in", "case");
 }
 

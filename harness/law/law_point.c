@@ -15,11 +15,6 @@ int law_element_bytes(const char *precision)
     return strcmp(precision, "float16") == 0 || strcmp(precision, "bfloat16") == 0 ? 2 : 0;
 }
 
-bool law_precision_is_quantised(const char *precision)
-{
-    return strcmp(precision, "int8") == 0 || strcmp(precision, "int4") == 0 || strcmp(precision, "fp8") == 0;
-}
-
 /* Classes of one type that keep other tensors alive are kinds of their own. */
 static const char *kind_of(const struct config *config)
 {
@@ -82,39 +77,20 @@ const char *law_point_obstacle(const struct config *config)
     return config->heads == 0 || config->ffn == 0 ? "layers without heads or a feed-forward" : NULL;
 }
 
-bool law_point_has_terms(const struct law_point *point)
-{
-    return point->hidden > 0;
-}
-
-static void numbers_clear(struct law_point *point)
-{
-    point->hidden = point->width = point->cached_width = 0;
-    point->heads = point->layers = point->ffn = point->vocab = 0;
-}
-
 bool law_point_model(const struct config *config, const char *attention, struct law_point *point)
 {
-    const struct family *family = config->family;
-    bool has_terms = law_point_obstacle(config) == NULL;
-    numbers_clear(point);
-    if (family == NULL) {
-        return false;
-    }
     point->kind = kind_of(config);
-    point->attention = !family->has_attention ? "none" : family->attends_eagerly ? "eager" : attention;
-    if (!products_set(config, point)) {
-        return false;
-    }
-    if (!has_terms) {
-        point->width = point->cached_width = 0;
-        return true;
-    }
+    point->attention = config->family->attends_eagerly ? "eager" : attention;
     point->hidden = config->hidden;
     point->heads = config->heads;
     point->layers = config->layers;
-    point->vocab = family->is_image ? 0 : config->vocab;
-    return ffn_set(config, point);
+    point->vocab = config->family->is_image ? 0 : config->vocab;
+    return products_set(config, point) && ffn_set(config, point);
+}
+
+bool law_point_is_test(const struct law_point *point)
+{
+    return strcmp(point->target, "host") != 0;
 }
 
 int64_t law_point_tokens(const struct law_point *point)

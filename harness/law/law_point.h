@@ -23,7 +23,7 @@ enum { POINT_BYTES_UNKNOWN = -1 };
     X(precision, "precision") /* "float32", "float16", "bfloat16" */                                                   \
     X(attention, "attention") /* "sdpa", "eager": what the class does, whatever was asked; "none" */                   \
     X(logits, "logits")       /* "all", "last"; "none": without the head */                                            \
-    X(cache, "cache")         /* "none", "dynamic", "static" */
+    X(cache, "cache")         /* "none", "dynamic", "static"; of a pass that returns one, "dynamic" */
 
 /* X(member, heading): what is known of a case before it is measured: counts, and the bytes of the weights. */
 #define LAW_POINT_SIZES(X)                                                                                             \
@@ -45,8 +45,7 @@ enum { POINT_BYTES_UNKNOWN = -1 };
     X(pass_bytes, "pass")     /* requested: highest of the pass, or of the prompt's */                                 \
     X(decode_bytes, "decode") /* requested: highest while tokens were generated */                                     \
     X(allocated_bytes, "allocated")                                                                                    \
-    X(footprint_bytes, "footprint") /* of the device, or of the process, context and all; less what others held */     \
-    X(replayed_bytes, "replayed")   /* predicted: segments of the allocator, by replay (reserved_bytes_peak) */
+    X(footprint_bytes, "footprint") /* of the device, or of the process, context and all; less what others held */
 
 #define LAW_POINT_NUMBERS(X) LAW_POINT_SIZES(X) LAW_POINT_MEASURED(X)
 
@@ -57,24 +56,22 @@ struct law_point {
 #define LAW_POINT_NUMBER(member, heading) int64_t member; /* of bytes: POINT_BYTES_UNKNOWN */
     LAW_POINT_NUMBERS(LAW_POINT_NUMBER)
 #undef LAW_POINT_NUMBER
+    const char *source; /* the operand that it was read from */
+    bool is_repeat;     /* another source has the same case, figure for figure */
 };
 
 /* Bytes of a number that is computed with; 0: no moment has terms for the precision (quantised, autocast). */
 int law_element_bytes(const char *precision);
 
-/* Whether weights are stored in fewer bits than they are computed with: "int8", "int4", "fp8". */
-bool law_precision_is_quantised(const char *precision);
-
 /* Why no moment has terms for a model ("experts"); NULL: they have. Static. */
 const char *law_point_obstacle(const struct config *config);
 
-/* The numbers of a model, its kind and its attention (asked for: "sdpa" or "eager"). A model that no moment has terms
- * for has its kind, and no numbers but those of an image: its segments are replayed all the same. False: a size is
- * beyond 63 bits. Texts are static or config's. */
+/* The numbers of a model that moments have terms for, its kind and its attention (asked for: "sdpa" or "eager").
+ * False: a size is beyond 63 bits. Texts are static or config's. */
 bool law_point_model(const struct config *config, const char *attention, struct law_point *point);
 
-/* Whether the moments have terms for it. */
-bool law_point_has_terms(const struct law_point *point);
+/* Whether it was measured on a GPU, and tests a law; else a host replayed it, and a law is fitted to it. */
+bool law_point_is_test(const struct law_point *point);
 
 /* batch x (seq + new_tokens): the tokens that lie in memory at the end. A batch of 8 and 512 tokens each may lie within
  * what was measured of batches and of lengths, and their 4096 tokens beyond it. INT64_MAX: beyond 63 bits. */

@@ -10,10 +10,10 @@
 #include "models/find/model.h"
 
 struct law_model {
-    bool is_known, has_terms;
+    bool is_known;
     enum point_reason reason;
     struct law_point numbers; /* of either attention; its texts are words */
-    const char *attention;    /* of its class, whatever is asked: "eager", "none"; NULL: what is asked */
+    bool attends_eagerly;     /* whatever is asked */
 };
 
 static enum status_code no_memory(struct status *error)
@@ -39,18 +39,20 @@ static void model_look_up(struct law_points *points, const struct point_places *
                           struct law_model *found)
 {
     struct model model = {0};
-    enum status_code code = point_model_find(places, name, &points->arena, &model);
     found->is_known = true;
     found->reason = POINT_NOT_FOUND;
-    if (code == STATUS_OK) {
-        found->has_terms = law_point_model(&model.config, "sdpa", &found->numbers);
-        found->reason = POINT_OTHER_KIND;
-        found->attention =
-            found->has_terms && strcmp(found->numbers.attention, "sdpa") != 0 ? found->numbers.attention : NULL;
-        found->numbers.kind = name_table_keep(&points->words, &points->arena, found->numbers.kind);
-        found->has_terms = found->has_terms && found->numbers.kind != NULL;
-        model_release(&model);
+    if (point_model_find(places, name, &points->arena, &model) != STATUS_OK) {
+        return;
     }
+    bool has_terms = law_point_obstacle(&model.config) == NULL;
+    if (has_terms && law_point_model(&model.config, "sdpa", &found->numbers)) {
+        found->attends_eagerly = strcmp(found->numbers.attention, "eager") == 0;
+        found->numbers.kind = name_table_keep(&points->words, &points->arena, found->numbers.kind);
+        found->reason = found->numbers.kind != NULL ? POINT_COUNTED : POINT_NOT_FOUND;
+    } else {
+        found->reason = has_terms ? POINT_BEYOND : POINT_NO_TERMS;
+    }
+    model_release(&model);
 }
 
 static struct law_model *model_of(struct law_points *points, int number)
@@ -84,12 +86,12 @@ bool law_points_model(struct law_points *points, const struct point_places *plac
         found = &points->models[number];
     }
     *reason = found->reason;
-    if (!found->has_terms) {
+    if (found->reason != POINT_COUNTED) {
         return false;
     }
     const struct law_point *numbers = &found->numbers;
     point->kind = numbers->kind;
-    point->attention = found->attention != NULL ? found->attention : attention;
+    point->attention = found->attends_eagerly ? "eager" : attention;
     point->hidden = numbers->hidden;
     point->width = numbers->width;
     point->cached_width = numbers->cached_width;
@@ -104,65 +106,24 @@ bool law_points_model(struct law_points *points, const struct point_places *plac
 
 /* ---- points ---- */
 
-/* A case, however often it was measured: how far its figures lie apart. */
-struct law_case {
-    int first, count; /* the place of the first point, and how many have it */
-    int64_t least[POINT_SPREAD_COUNT], most[POINT_SPREAD_COUNT]; /* POINT_BYTES_UNKNOWN: no point knows it */
-};
-
-static int key_add(struct law_points *points, struct name_table *table, struct text *key)
-{
-    int number = key->failed ? -1 : name_table_add(table, &points->arena, text_string(key));
-    text_release(key);
-    return number;
-}
-
-static int case_number(struct law_points *points, const struct law_point *point)
+/* Whether a table has the tensors of a case already, which it is given. source: "" of none. -1: no memory. */
+static int is_there(struct law_points *points, struct name_table *table, const char *source,
+                    const struct law_point *point)
 {
     struct text key = {0};
-    text_format(&key, "%s|%s|%s|%s|%s|%s|%s|%s|%" PRId64 "|%" PRId64 "|%" PRId64, point->model, point->target,
-                point->program, point->mode, point->precision, point->attention, point->logits, point->cache,
-                point->batch, point->seq, point->new_tokens);
-    return key_add(points, &points->keys, &key);
-}
-
-/* By the case and all that was measured: as many as there are points, so that it is a point's place too. */
-static int figures_number(struct law_points *points, int one, const struct law_point *point)
-{
-    struct text key = {0};
-    text_format(&key, "%d|%" PRId64 "|%" PRId64 "|%" PRId64 "|%" PRId64 "|%" PRId64, one, point->weights_bytes,
-                point->pass_bytes, point->decode_bytes, point->allocated_bytes, point->footprint_bytes);
-    return key_add(points, &points->figures, &key);
-}
-
-/* The case of a number, which is new if it has no point; NULL: no memory. */
-static struct law_case *case_of(struct law_points *points, int number)
-{
-    size_t before = points->case_room;
-    if ((size_t)number >= before) {
-        struct law_case *more =
-            arena_array_extend(&points->arena, points->cases, before, &points->case_room, sizeof *more);
-        if (more == NULL) {
-            return NULL;
-        }
-        memset(more + before, 0, (points->case_room - before) * sizeof *more);
-        points->cases = more;
-    }
-    return &points->cases[number];
-}
-
-static void case_widen(struct law_case *one, int place, const struct law_point *point)
-{
-    const int64_t bytes[POINT_SPREAD_COUNT] = {point->allocated_bytes, point->footprint_bytes};
-    for (int at = 0; at < POINT_SPREAD_COUNT; at++) {
-        bool is_first = one->count == 0 || one->least[at] == POINT_BYTES_UNKNOWN;
-        if (is_first || bytes[at] != POINT_BYTES_UNKNOWN) {
-            one->least[at] = is_first || bytes[at] < one->least[at] ? bytes[at] : one->least[at];
-            one->most[at] = is_first || bytes[at] > one->most[at] ? bytes[at] : one->most[at];
-        }
-    }
-    one->first = one->count == 0 ? place : one->first;
-    one->count++;
+    size_t before = table->count;
+    text_append(&key, source);
+#define KEY_TEXT(member, heading)   text_format(&key, "|%s", point->member);
+#define KEY_NUMBER(member, heading) text_format(&key, "|%" PRId64, point->member);
+    LAW_POINT_TEXTS(KEY_TEXT)
+    LAW_POINT_SIZES(KEY_NUMBER)
+#undef KEY_TEXT
+#undef KEY_NUMBER
+    text_format(&key, "|%" PRId64 "|%" PRId64 "|%" PRId64, point->pass_bytes, point->decode_bytes,
+                point->allocated_bytes);
+    int number = key.failed ? -1 : name_table_add(table, &points->arena, text_string(&key));
+    text_release(&key);
+    return number < 0 ? -1 : table->count == before;
 }
 
 /* The point with its texts cleaned and kept. */
@@ -240,142 +201,21 @@ enum status_code law_points_add(struct law_points *points, const struct law_poin
         points->reasons[reason] += code == STATUS_OK;
         return code;
     }
-    int number = case_number(points, &point);
-    struct law_case *one = number < 0 ? NULL : case_of(points, number);
-    int place = one == NULL ? -1 : figures_number(points, number, &point);
-    if (place < 0) {
+    int is_again = is_there(points, &points->own, point.source, &point);
+    int is_repeat = is_again == 0 ? is_there(points, &points->all_figures, "", &point) : 0;
+    if (is_again < 0 || is_repeat < 0) {
         return no_memory(error);
     }
-    if (place < points->count) {
-        struct law_point *same = &points->all[place];
-        same->replayed_bytes = same->replayed_bytes > 0 ? same->replayed_bytes : point.replayed_bytes;
-        points->reasons[POINT_AGAIN]++;
-        return STATUS_OK;
-    }
-    case_widen(one, place, &point);
-    points->reasons[POINT_COUNTED]++;
-    return point_keep(points, &point, error);
-}
-
-/* ---- cases that were measured more than once ---- */
-
-static double spread_of(const struct law_case *one, enum point_spread spread)
-{
-    double least = (double)one->least[spread];
-    return least > 0.0 ? ((double)one->most[spread] - least) / least : 0.0;
-}
-
-/* How many cases have several points, and of them the one whose figures lie furthest apart; NULL: none has. */
-static int again_count(const struct law_points *points, enum point_spread spread, const struct law_case **widest)
-{
-    int count = 0;
-    *widest = NULL;
-    for (size_t at = 0; at < points->keys.count; at++) {
-        const struct law_case *one = &points->cases[at];
-        if (one->count > 1) {
-            count++;
-            *widest = *widest == NULL || spread_of(one, spread) > spread_of(*widest, spread) ? one : *widest;
-        }
-    }
-    return count;
-}
-
-static void case_append(struct text *text, const struct law_points *points, const struct law_case *one)
-{
-    const struct law_point *point = &points->all[one->first];
-    text_format(text, "%s, %s, %s, batch %" PRId64 ", seq %" PRId64, point->model, point->mode, point->precision,
-                point->batch, point->seq);
-    if (point->new_tokens > 0) {
-        text_format(text, ", %" PRId64 " new tokens", point->new_tokens);
-    }
-    text_format(text, " on %s", point->target);
-}
-
-static void again_append(struct text *text, const struct law_points *points)
-{
-    const struct law_case *widest = NULL, *widest_footprint = NULL;
-    int count = again_count(points, POINT_SPREAD_ALLOCATED, &widest);
-    if (count == 0) {
-        return;
-    }
-    again_count(points, POINT_SPREAD_FOOTPRINT, &widest_footprint);
-    double footprint = spread_of(widest_footprint, POINT_SPREAD_FOOTPRINT);
-    text_format(text,
-                "; %d case%s measured more than once, of which each measurement counts: allocated bytes differ by up "
-                "to %.2f %%, footprints by up to %.2f %% (",
-                count, count > 1 ? "s were" : " was", 100.0 * spread_of(widest, POINT_SPREAD_ALLOCATED),
-                100.0 * footprint);
-    case_append(text, points, footprint > 0.0 ? widest_footprint : widest);
-    text_append(text, ")");
-}
-
-/* Classes that are several devices, each in the order in which its devices were met. */
-static void devices_append(struct text *text, const struct law_points *points)
-{
-    for (size_t at = 0; at < points->devices.count; at++) {
-        const char *first = points->devices.entries[at].text;
-        size_t length = strcspn(first, "|") + 1;
-        bool is_first = true;
-        for (size_t before = 0; before < at; before++) {
-            is_first = is_first && strncmp(points->devices.entries[before].text, first, length) != 0;
-        }
-        bool is_told = false;
-        for (size_t next = at + 1; next < points->devices.count && is_first; next++) {
-            const char *other = points->devices.entries[next].text;
-            if (strncmp(other, first, length) == 0) {
-                if (!is_told) {
-                    text_format(text, "; %.*s is %s", (int)length - 1, first, first + length);
-                }
-                text_format(text, " and %s", other + length);
-                is_told = true;
-            }
-        }
-    }
-}
-
-enum status_code law_points_device(struct law_points *points, const char *target, const char *name,
-                                   struct status *error)
-{
-    enum { DEVICES_MAXIMUM = 64 };
-    struct text device = {0}, clean = {0};
-    text_format(&device, "%.200s|%.200s", target, name);
-    terminal_append(&clean, text_string(&device));
-    text_release(&device);
-    if (name[0] == '\0' || points->devices.count == DEVICES_MAXIMUM || strchr(target, '|') != NULL) {
-        text_release(&clean);
-        return STATUS_OK; /* more say nothing */
-    }
-    return key_add(points, &points->devices, &clean) >= 0 ? STATUS_OK : no_memory(error);
-}
-
-enum status_code law_points_check(const struct law_points *points, struct status *error)
-{
-    const struct law_case *widest = NULL;
-    again_count(points, POINT_SPREAD_ALLOCATED, &widest);
-    if (widest == NULL || spread_of(widest, POINT_SPREAD_ALLOCATED) <= POINT_SPREAD_MOST) {
-        return STATUS_OK;
-    }
-    int count = 0;
-    for (size_t at = 0; at < points->keys.count; at++) {
-        count += spread_of(&points->cases[at], POINT_SPREAD_ALLOCATED) > POINT_SPREAD_MOST;
-    }
-    struct text example = {0};
-    case_append(&example, points, widest);
-    status_set(error, STATUS_INVALID,
-               "%d case%s measured with peaks that differ by more than %.0f %% (%.300s: %" PRId64 " and %" PRId64
-               " bytes allocated), so that no law holds for both; calibrate each device, release or run on its own",
-               count, count > 1 ? "s were" : " was", 100.0 * POINT_SPREAD_MOST, text_string(&example),
-               widest->least[POINT_SPREAD_ALLOCATED], widest->most[POINT_SPREAD_ALLOCATED]);
-    text_release(&example);
-    return STATUS_INVALID;
+    points->reasons[is_again ? POINT_AGAIN : POINT_COUNTED]++;
+    point.is_repeat = is_repeat == 1;
+    return is_again ? STATUS_OK : point_keep(points, &point, error);
 }
 
 void law_points_release(struct law_points *points)
 {
-    name_table_release(&points->devices);
     name_table_release(&points->words);
-    name_table_release(&points->keys);
-    name_table_release(&points->figures);
+    name_table_release(&points->own);
+    name_table_release(&points->all_figures);
     arena_release(&points->arena);
     *points = (struct law_points){0};
 }
@@ -397,6 +237,4 @@ void law_points_append(struct text *text, const struct law_points *points)
             lead = ", ";
         }
     }
-    again_append(text, points);
-    devices_append(text, points);
 }

@@ -1,237 +1,284 @@
-/* Least squares: scaling, the call, and what its pivots say. What is fitted is decided elsewhere. */
+/* Least squares: the active set, the eigenvalues behind the condition number, and the proof. */
 #include "harness/law/least_squares.h"
 
-#include <dlfcn.h>
+#include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/library_symbol.h"
+enum { COLUMNS = LEAST_SQUARES_COLUMNS_MAXIMUM, ROUNDS_MAXIMUM = 1000, SWEEPS_MAXIMUM = 60 };
 
-enum { COLUMN_MAJOR = 102 }; /* of lapacke.h */
+/* A column that is nearer than the root of this to a sum of the used ones is such a sum. */
+#define PIVOT_LEAST 1e-12
 
-/* The part of a column that is noise of a relation: above what LEAST_SQUARES_RANK_TOLERANCE lets pass. */
-#define RELATION_NOISE 1e-5
+/* What a column may still pull, as a share of what was observed: rounding. */
+#define PULL_LEAST 1e-10
 
-enum status_code least_squares_open(struct least_squares_solver *solver, struct status *error)
-{
-    /* If OpenBLAS stands behind it: one thread, so that sums are added in one order on every machine. */
-    setenv("OPENBLAS_NUM_THREADS", "1", 0);
-    void *library = dlopen("liblapacke.so.3", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (library == NULL) {
-        return status_set(
-            error, STATUS_UNAVAILABLE,
-            "liblapacke.so.3 cannot be loaded (%s); install it, on Debian and Ubuntu with apt-get install "
-            "liblapacke",
-            dlerror());
-    }
-    struct least_squares_solver opened = {.library = library};
-    if (!symbol_find(library, "LAPACKE_dgelsy", &opened.dgelsy)) {
-        return status_set(error, STATUS_UNAVAILABLE,
-                          "liblapacke.so.3 has no LAPACKE_dgelsy; install a complete build, on Debian and Ubuntu "
-                          "liblapacke");
-    }
-    *solver = opened;
-    return STATUS_OK;
-}
-
-/* The columns that are used, brought to length 1, and their lengths. */
+/* The problem with columns of length 1, those that no row has left out. */
 struct scaled {
-    int rows, count;
-    int column[LEAST_SQUARES_COLUMNS_MAXIMUM]; /* of the problem */
-    double length[LEAST_SQUARES_COLUMNS_MAXIMUM];
-    double *design;   /* [count][rows]: by column */
-    double *observed; /* [max(rows, count)] */
+    int count;
+    int column[COLUMNS];
+    double length[COLUMNS];
+    double products[COLUMNS][COLUMNS], observed[COLUMNS];
+    double observed_length;
 };
 
-static void scaled_release(struct scaled *scaled)
+void least_squares_row_add(struct least_squares *problem, const double *row, double observed)
 {
-    free(scaled->design);
-    free(scaled->observed);
-}
-
-/* Not sqrt of a sum of squares: 2^40 bytes squared and added up keep all digits, 1e200 would not. */
-static double column_length(const struct least_squares_problem *problem, int column)
-{
-    double length = 0.0;
-    for (int row = 0; row < problem->rows; row++) {
-        length = hypot(length, problem->design[(size_t)row * (size_t)problem->columns + (size_t)column]);
-    }
-    return length;
-}
-
-static enum status_code problem_check(const struct least_squares_problem *problem, struct status *error)
-{
-    if (problem->rows < 1 || problem->columns < 1 || problem->columns > LEAST_SQUARES_COLUMNS_MAXIMUM) {
-        return status_set(error, STATUS_INVALID,
-                          "a fit of %d rows and %d columns: there must be rows, and 1 to %d columns", problem->rows,
-                          problem->columns, LEAST_SQUARES_COLUMNS_MAXIMUM);
-    }
-    size_t count = (size_t)problem->rows * (size_t)problem->columns;
-    bool finite = true;
-    for (size_t i = 0; i < count; i++) {
-        finite = finite && isfinite(problem->design[i]);
-    }
-    for (int row = 0; row < problem->rows; row++) {
-        finite = finite && isfinite(problem->observed[row]);
-    }
-    return finite ? STATUS_OK : status_set(error, STATUS_INVALID, "a fit has a figure that is not finite");
-}
-
-/* accepts: which columns are used at all; NULL: those that are not all zero. */
-static enum status_code scaled_make(const struct least_squares_problem *problem, const bool *accepts,
-                                    struct scaled *scaled, struct status *error)
-{
-    scaled->rows = problem->rows;
-    size_t room = (size_t)(problem->rows > problem->columns ? problem->rows : problem->columns);
-    scaled->design = calloc((size_t)problem->rows * (size_t)problem->columns, sizeof *scaled->design);
-    scaled->observed = calloc(room, sizeof *scaled->observed);
-    if (scaled->design == NULL || scaled->observed == NULL) {
-        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a fit");
-    }
-    for (int column = 0; column < problem->columns; column++) {
-        double length = accepts == NULL || accepts[column] ? column_length(problem, column) : 0.0;
-        if (length > 0.0) {
-            double *out = scaled->design + (size_t)scaled->count * (size_t)problem->rows;
-            for (int row = 0; row < problem->rows; row++) {
-                out[row] = problem->design[(size_t)row * (size_t)problem->columns + (size_t)column] / length;
-            }
-            scaled->column[scaled->count] = column;
-            scaled->length[scaled->count++] = length;
+    for (int i = 0; i <= problem->columns; i++) {
+        double left = i < problem->columns ? row[i] : observed;
+        for (int j = 0; j <= problem->columns; j++) {
+            problem->products[i][j] += left * (j < problem->columns ? row[j] : observed);
         }
     }
-    memcpy(scaled->observed, problem->observed, (size_t)problem->rows * sizeof *problem->observed);
-    return STATUS_OK;
 }
 
-/* Solves in place: observed begins with the solution. */
-static enum status_code scaled_solve(const struct least_squares_solver *solver, struct scaled *scaled, int *pivots,
-                                     int *rank, struct status *error)
+void least_squares_add(struct least_squares *problem, const struct least_squares *other)
 {
-    int room = scaled->rows > scaled->count ? scaled->rows : scaled->count;
-    memset(pivots, 0, LEAST_SQUARES_COLUMNS_MAXIMUM * sizeof *pivots);
-    *rank = 0;
-    if (scaled->count == 0) {
-        return STATUS_OK;
-    }
-    int info = solver->dgelsy(COLUMN_MAJOR, scaled->rows, scaled->count, 1, scaled->design, scaled->rows,
-                              scaled->observed, room, pivots, LEAST_SQUARES_RANK_TOLERANCE, rank);
-    return info == 0 ? STATUS_OK : status_set(error, STATUS_INTERNAL, "LAPACKE_dgelsy answered %d", info);
-}
-
-static double residual_square(const struct least_squares_problem *problem, const double *solution)
-{
-    double sum = 0.0;
-    for (int row = 0; row < problem->rows; row++) {
-        double rest = problem->observed[row];
-        for (int column = 0; column < problem->columns; column++) {
-            rest -= problem->design[(size_t)row * (size_t)problem->columns + (size_t)column] * solution[column];
+    for (int i = 0; i <= problem->columns; i++) {
+        for (int j = 0; j <= problem->columns; j++) {
+            problem->products[i][j] += other->products[i][j];
         }
-        sum += rest * rest;
+    }
+}
+
+static void scale(const struct least_squares *problem, struct scaled *scaled)
+{
+    int last = problem->columns;
+    memset(scaled, 0, sizeof *scaled);
+    scaled->observed_length = sqrt(problem->products[last][last]);
+    for (int i = 0; i < last; i++) {
+        if (problem->products[i][i] > 0.0) {
+            scaled->column[scaled->count] = i;
+            scaled->length[scaled->count++] = sqrt(problem->products[i][i]);
+        }
+    }
+    for (int i = 0; i < scaled->count; i++) {
+        const double *row = problem->products[scaled->column[i]];
+        for (int j = 0; j < scaled->count; j++) {
+            scaled->products[i][j] = row[scaled->column[j]] / (scaled->length[i] * scaled->length[j]);
+        }
+        scaled->observed[i] = row[last] / scaled->length[i];
+    }
+}
+
+/* ---- the active set ---- */
+
+struct active_set {
+    int count;
+    int members[COLUMNS];
+    bool is_used[COLUMNS], is_refused[COLUMNS]; /* refused: a sum of the used ones */
+    double values[COLUMNS];
+};
+
+/* How much more of a column would lessen the error. */
+static double pull(const struct scaled *scaled, const double *values, int column)
+{
+    double sum = scaled->observed[column];
+    for (int i = 0; i < scaled->count; i++) {
+        sum -= scaled->products[column][i] * values[i];
     }
     return sum;
 }
 
-enum status_code least_squares_solve(const struct least_squares_solver *solver,
-                                     const struct least_squares_problem *problem, struct least_squares *result,
-                                     struct status *error)
+/* The least over the members alone, without regard to signs, by Cholesky's factor. False: the last member is a sum of
+ * the others. */
+static bool members_solve(const struct scaled *scaled, const struct active_set *set, double *solved)
 {
-    struct least_squares solved = {0};
-    struct scaled scaled = {0};
-    int pivots[LEAST_SQUARES_COLUMNS_MAXIMUM];
-    enum status_code code = problem_check(problem, error);
-    if (code == STATUS_OK) {
-        code = scaled_make(problem, NULL, &scaled, error);
-    }
-    if (code == STATUS_OK) {
-        code = scaled_solve(solver, &scaled, pivots, &solved.rank, error);
-    }
-    if (code == STATUS_OK) {
-        for (int column = 0; column < problem->columns; column++) {
-            solved.is_absent[column] = true;
-        }
-        for (int at = 0; at < scaled.count; at++) {
-            int column = scaled.column[at];
-            solved.is_absent[column] = false;
-            solved.solution[column] = scaled.observed[at] / scaled.length[at];
-            if (at >= solved.rank) {
-                solved.is_dependent[scaled.column[pivots[at] - 1]] = true;
+    double factor[COLUMNS][COLUMNS];
+    double found[COLUMNS];
+    for (int i = 0; i < set->count; i++) {
+        for (int j = 0; j <= i; j++) {
+            double sum = scaled->products[set->members[i]][set->members[j]];
+            for (int k = 0; k < j; k++) {
+                sum -= factor[i][k] * factor[j][k];
             }
+            if (i == j && sum < PIVOT_LEAST) {
+                return false;
+            }
+            factor[i][j] = i == j ? sqrt(sum) : sum / factor[j][j];
         }
-        solved.residual_square = residual_square(problem, solved.solution);
-        *result = solved;
+        found[i] = scaled->observed[set->members[i]];
+        for (int k = 0; k < i; k++) {
+            found[i] -= factor[i][k] * found[k];
+        }
+        found[i] /= factor[i][i];
     }
-    scaled_release(&scaled);
-    return code;
-}
-
-enum status_code least_squares_relation(const struct least_squares_solver *solver,
-                                        const struct least_squares_problem *problem, const struct least_squares *result,
-                                        int column, double *relation, struct status *error)
-{
-    struct scaled scaled = {0};
-    bool accepts[LEAST_SQUARES_COLUMNS_MAXIMUM] = {false};
-    int pivots[LEAST_SQUARES_COLUMNS_MAXIMUM], rank = 0;
-    for (int at = 0; at < problem->columns; at++) {
-        accepts[at] = !result->is_absent[at] && !result->is_dependent[at];
-        relation[at] = 0.0;
-    }
-    enum status_code code = scaled_make(problem, accepts, &scaled, error);
-    if (code == STATUS_OK) {
-        for (int row = 0; row < problem->rows; row++) {
-            scaled.observed[row] = problem->design[(size_t)row * (size_t)problem->columns + (size_t)column];
+    for (int i = set->count - 1; i >= 0; i--) {
+        for (int k = i + 1; k < set->count; k++) {
+            found[i] -= factor[k][i] * found[k];
         }
-        code = scaled_solve(solver, &scaled, pivots, &rank, error);
-    }
-    double noise = RELATION_NOISE * column_length(problem, column);
-    for (int at = 0; at < scaled.count && code == STATUS_OK; at++) {
-        relation[scaled.column[at]] = fabs(scaled.observed[at]) > noise ? scaled.observed[at] / scaled.length[at] : 0.0;
-    }
-    scaled_release(&scaled);
-    return code;
-}
-
-enum status_code least_squares_relations(const struct least_squares_solver *solver,
-                                         const struct least_squares_problem *problem,
-                                         const struct least_squares *result, bool *is_related, double *relations,
-                                         struct status *error)
-{
-    enum status_code code = STATUS_OK;
-    size_t columns = (size_t)problem->columns;
-    memset(relations, 0, columns * columns * sizeof *relations);
-    for (size_t column = 0; column < columns; column++) {
-        is_related[column] = result->is_dependent[column];
-    }
-    for (size_t column = 0; column < columns && code == STATUS_OK; column++) {
-        double *relation = relations + column * columns;
-        if (result->is_dependent[column]) {
-            code = least_squares_relation(solver, problem, result, (int)column, relation, error);
-        }
-        for (size_t other = 0; other < columns && code == STATUS_OK; other++) {
-            is_related[other] = is_related[other] || relation[other] != 0.0;
-        }
-    }
-    return code;
-}
-
-bool least_squares_follows(int columns, const bool *is_observed, const double *relations, const double *row)
-{
-    for (int column = 0; column < columns; column++) {
-        const double *relation = relations + (size_t)column * (size_t)columns;
-        double rest = row[column], size = fabs(row[column]);
-        bool is_dependent = false;
-        if (!is_observed[column] && row[column] != 0.0) {
-            return false;
-        }
-        /* Adding 1 to this column's solution and taking relation from the others changes no row that was observed. */
-        for (int other = 0; other < columns; other++) {
-            is_dependent = is_dependent || relation[other] != 0.0;
-            rest -= relation[other] * row[other];
-            size += fabs(relation[other] * row[other]);
-        }
-        if (is_dependent && fabs(rest) > RELATION_NOISE * size) {
-            return false;
-        }
+        found[i] /= factor[i][i];
+        solved[set->members[i]] = found[i];
     }
     return true;
+}
+
+static void member_remove(struct active_set *set, int at)
+{
+    set->is_used[set->members[at]] = false;
+    set->values[set->members[at]] = 0.0;
+    set->count--;
+    memmove(&set->members[at], &set->members[at + 1], (size_t)(set->count - at) * sizeof set->members[0]);
+}
+
+/* From the values so far towards those of the members, until the first would be negative, which leaves. */
+static void members_settle(const struct scaled *scaled, struct active_set *set)
+{
+    double solved[COLUMNS];
+    for (bool is_settled = false; !is_settled && set->count > 0;) {
+        double step = 1.0;
+        int leaves = -1;
+        if (!members_solve(scaled, set, solved)) {
+            return; /* cannot be: fewer members of an independent set are independent */
+        }
+        for (int at = 0; at < set->count; at++) {
+            int column = set->members[at];
+            double share = solved[column] <= 0.0 ? set->values[column] / (set->values[column] - solved[column]) : 1.0;
+            if (solved[column] <= 0.0 && share <= step) {
+                step = share;
+                leaves = at;
+            }
+        }
+        for (int at = 0; at < set->count; at++) {
+            int column = set->members[at];
+            set->values[column] += step * (solved[column] - set->values[column]);
+        }
+        is_settled = leaves < 0;
+        if (leaves >= 0) {
+            member_remove(set, leaves);
+        }
+    }
+}
+
+/* The column that pulls most and may be used; -1: none pulls, which is the least. */
+static int next_column(const struct scaled *scaled, const struct active_set *set)
+{
+    double most = PULL_LEAST * scaled->observed_length;
+    int found = -1;
+    for (int column = 0; column < scaled->count; column++) {
+        double pulls = pull(scaled, set->values, column);
+        if (!set->is_used[column] && !set->is_refused[column] && pulls > most) {
+            most = pulls;
+            found = column;
+        }
+    }
+    return found;
+}
+
+static void active_set_find(const struct scaled *scaled, struct active_set *set)
+{
+    double solved[COLUMNS];
+    int column;
+    memset(set, 0, sizeof *set);
+    for (int round = 0; round < ROUNDS_MAXIMUM && (column = next_column(scaled, set)) >= 0; round++) {
+        set->members[set->count++] = column;
+        set->is_used[column] = true;
+        if (members_solve(scaled, set, solved) && solved[column] > 0.0) {
+            members_settle(scaled, set);
+            memset(set->is_refused, 0, sizeof set->is_refused);
+        } else {
+            member_remove(set, set->count - 1);
+            set->is_refused[column] = true;
+        }
+    }
+}
+
+/* ---- what the rows tell ---- */
+
+/* Turns columns p and q of a symmetric matrix so that their product is 0 (Jacobi); vectors turn with them. */
+static void turn(double matrix[COLUMNS][COLUMNS], double vectors[COLUMNS][COLUMNS], int count, int p, int q)
+{
+    double theta = 0.5 * (matrix[q][q] - matrix[p][p]) / matrix[p][q];
+    double tangent = copysign(1.0, theta) / (fabs(theta) + sqrt(theta * theta + 1.0));
+    double cosine = 1.0 / sqrt(tangent * tangent + 1.0), sine = tangent * cosine;
+    for (int i = 0; i < count; i++) {
+        double at_p = matrix[i][p], at_q = matrix[i][q];
+        matrix[i][p] = cosine * at_p - sine * at_q;
+        matrix[i][q] = sine * at_p + cosine * at_q;
+    }
+    for (int i = 0; i < count; i++) {
+        double at_p = matrix[p][i], at_q = matrix[q][i], of_p = vectors[i][p], of_q = vectors[i][q];
+        matrix[p][i] = cosine * at_p - sine * at_q;
+        matrix[q][i] = sine * at_p + cosine * at_q;
+        vectors[i][p] = cosine * of_p - sine * of_q;
+        vectors[i][q] = sine * of_p + cosine * of_q;
+    }
+}
+
+static void identify(const struct scaled *scaled, struct least_squares_solution *solution)
+{
+    double matrix[COLUMNS][COLUMNS], vectors[COLUMNS][COLUMNS] = {{0.0}};
+    double least = INFINITY, most = 0.0;
+    int count = scaled->count;
+    memcpy(matrix, scaled->products, sizeof matrix);
+    for (int i = 0; i < count; i++) {
+        vectors[i][i] = 1.0;
+    }
+    for (int sweep = 0; sweep < SWEEPS_MAXIMUM; sweep++) {
+        for (int p = 0; p < count; p++) {
+            for (int q = p + 1; q < count; q++) {
+                if (fabs(matrix[p][q]) > DBL_EPSILON * DBL_EPSILON) {
+                    turn(matrix, vectors, count, p, q);
+                }
+            }
+        }
+    }
+    for (int i = 0; i < count; i++) {
+        matrix[i][i] = matrix[i][i] > PIVOT_LEAST ? matrix[i][i] : 0.0;
+        least = fmin(least, matrix[i][i]);
+        most = fmax(most, matrix[i][i]);
+    }
+    solution->condition = count > 0 ? sqrt(most / least) : 1.0;
+    for (int i = 0; i < count; i++) {
+        double inflation = 0.0;
+        for (int k = 0; k < count; k++) {
+            bool has_part = fabs(vectors[i][k]) > sqrt(PIVOT_LEAST);
+            inflation += has_part ? vectors[i][k] * vectors[i][k] / matrix[k][k] : 0.0;
+        }
+        solution->is_identified[scaled->column[i]] = sqrt(inflation) <= LEAST_SQUARES_CONDITION_MOST;
+    }
+}
+
+static double residual_square(const struct least_squares *problem, const double *values)
+{
+    int last = problem->columns;
+    double sum = problem->products[last][last];
+    for (int i = 0; i < last; i++) {
+        sum -= 2.0 * values[i] * problem->products[i][last];
+        for (int j = 0; j < last; j++) {
+            sum += values[i] * values[j] * problem->products[i][j];
+        }
+    }
+    return fmax(sum, 0.0);
+}
+
+void least_squares_solve(const struct least_squares *problem, struct least_squares_solution *solution)
+{
+    struct scaled scaled;
+    struct active_set set;
+    memset(solution, 0, sizeof *solution);
+    scale(problem, &scaled);
+    active_set_find(&scaled, &set);
+    for (int i = 0; i < scaled.count; i++) {
+        solution->is_seen[scaled.column[i]] = true;
+        solution->values[scaled.column[i]] = set.values[i] / scaled.length[i];
+    }
+    identify(&scaled, solution);
+    solution->residual_square = residual_square(problem, solution->values);
+}
+
+double least_squares_gap(const struct least_squares *problem, const double *values)
+{
+    struct scaled scaled;
+    double lengths[COLUMNS], gap = 0.0;
+    scale(problem, &scaled);
+    for (int i = 0; i < scaled.count; i++) {
+        lengths[i] = values[scaled.column[i]] * scaled.length[i];
+        gap = lengths[i] < 0.0 ? INFINITY : gap;
+    }
+    for (int i = 0; i < scaled.count && scaled.observed_length > 0.0; i++) {
+        double pulls = pull(&scaled, lengths, i);
+        gap = fmax(gap, (lengths[i] > 0.0 ? fabs(pulls) : pulls) / scaled.observed_length);
+    }
+    return gap;
 }

@@ -1,72 +1,48 @@
-/* Least squares: the coefficients that come nearest to what was observed, and which columns say the same.
+/* Least squares with coefficients that are not negative: a convex problem, whose least is found exactly, and which of
+ * its coefficients the rows tell.
  *
- * The one door to LAPACK (LAPACKE_dgelsy: a QR factorisation with column pivoting). It is opened on demand with a
- * prototype of our own, so that no process that measures ever loads a matrix library for it. In double; columns are
- * brought to length 1 first, so that bytes and gigabytes have the same say in what counts as dependent.
+ * Rows are kept as the sums of products of their columns, so that problems that share rows (a model is left out) share
+ * their sums. The active set of Lawson and Hanson (Solving Least Squares Problems, 1974, chapter 23) ends where the
+ * conditions of Karush, Kuhn and Tucker hold: no column that is used pulls, none that is not used would lessen the
+ * error. In a convex problem that is the least of all.
  *
- * Worked: columns (1, 1, 1) and (0, 1, 2) with 1, 3, 5 observed give 1 and 2. Columns (1, 1, 1) and (2, 2, 2) with 5,
- * 5, 5 have rank 1: the second is 2 times the first, and of all solutions 1 and 2 is the one whose part of each column,
- * brought to length 1, is the smallest. */
+ * Columns are brought to length 1 first. The condition number is the largest over the smallest singular value of the
+ * columns that some row has. A coefficient is identified if its uncertainty grows at most LEAST_SQUARES_CONDITION_MOST
+ * times by the other columns (the root of its variance inflation factor; Belsley, Kuh and Welsch, Regression
+ * Diagnostics, 1980, take 30 of a condition number for strong dependence).
+ *
+ * Worked: columns (1, 1, 1) and (0, 1, 2) with 1, 3, 5 observed give 1 and 2. With 5, 3, 1 observed the second would be
+ * -2, which may not be: the first alone gives 3, and 0 for the second. Columns (1, 1, 1) and (2, 2, 2) are identified
+ * by nothing. */
 #ifndef ASSAY_LAW_LEAST_SQUARES_H
 #define ASSAY_LAW_LEAST_SQUARES_H
 
 #include <stdbool.h>
 
-#include "harness/base/arena.h"
-#include "harness/base/status.h"
+enum { LEAST_SQUARES_COLUMNS_MAXIMUM = 16 };
 
-/* Columns of length 1 that are nearer than this to a sum of others are dependent. Real columns of different lengths are
- * a thousand times as far apart; bytes that a double has rounded are a million times nearer. */
-#define LEAST_SQUARES_RANK_TOLERANCE 1e-7
+#define LEAST_SQUARES_CONDITION_MOST 30.0
 
-enum { LEAST_SQUARES_COLUMNS_MAXIMUM = 64 };
-
-struct least_squares_solver {
-    void *library;
-    int (*dgelsy)(int order, int m, int n, int nrhs, double *a, int lda, double *b, int ldb, int *jpvt, double rcond,
-                  int *rank);
-};
-
-struct least_squares_problem {
-    int rows, columns;
-    const double *design;   /* [rows][columns] */
-    const double *observed; /* [rows] */
-};
-
+/* The last column is what was observed. All zero with a number of columns is a problem without rows. */
 struct least_squares {
-    int rank;                                         /* of the columns that are not all zero */
-    double solution[LEAST_SQUARES_COLUMNS_MAXIMUM];   /* 0 of a column that is all zero */
-    bool is_absent[LEAST_SQUARES_COLUMNS_MAXIMUM];    /* all zero: nothing was observed of it */
-    bool is_dependent[LEAST_SQUARES_COLUMNS_MAXIMUM]; /* a sum of columns that are neither absent nor dependent */
-    double residual_square;                           /* sum of (observed - design x solution)² */
+    int columns;
+    double products[LEAST_SQUARES_COLUMNS_MAXIMUM + 1][LEAST_SQUARES_COLUMNS_MAXIMUM + 1];
 };
 
-/* STATUS_UNAVAILABLE with the remedy if LAPACKE is not installed. A solver needs no closing: the library stays mapped,
- * because it cannot be unloaded safely. */
-enum status_code least_squares_open(struct least_squares_solver *solver, struct status *error);
+struct least_squares_solution {
+    double values[LEAST_SQUARES_COLUMNS_MAXIMUM]; /* 0 of a column that no row has */
+    bool is_seen[LEAST_SQUARES_COLUMNS_MAXIMUM];  /* some row has it */
+    bool is_identified[LEAST_SQUARES_COLUMNS_MAXIMUM];
+    double condition;       /* 1 and more; INFINITY: columns are sums of others; 1 if no row has any */
+    double residual_square; /* sum of (observed - row x values)² */
+};
 
-/* STATUS_INVALID: no rows, no columns or too many, a figure that is not finite. STATUS_OUT_OF_MEMORY. */
-enum status_code least_squares_solve(const struct least_squares_solver *solver,
-                                     const struct least_squares_problem *problem, struct least_squares *result,
-                                     struct status *error);
+void least_squares_row_add(struct least_squares *problem, const double *row, double observed);
+void least_squares_add(struct least_squares *problem, const struct least_squares *other);
+void least_squares_solve(const struct least_squares *problem, struct least_squares_solution *solution);
 
-/* What a dependent column is of the independent ones: relation[columns], 0 for absent and dependent ones, and for those
- * whose part of it is noise. The errors of least_squares_solve. */
-enum status_code least_squares_relation(const struct least_squares_solver *solver,
-                                        const struct least_squares_problem *problem, const struct least_squares *result,
-                                        int column, double *relation, struct status *error);
-
-/* The relations of all dependent columns, and which columns are members of one: the solution of none of these is known,
- * whichever of them is called dependent. is_related: [columns]; relations: [columns][columns], 0 for columns that are
- * not dependent. */
-enum status_code least_squares_relations(const struct least_squares_solver *solver,
-                                         const struct least_squares_problem *problem,
-                                         const struct least_squares *result, bool *is_related, double *relations,
-                                         struct status *error);
-
-/* Whether row x solution is the same for every solution that fits equally well: the row has nothing of a column that
- * was not observed, and keeps the relations. Worked: with columns (1, 1, 1) and (2, 2, 2) the row (3, 6) follows, and
- * (1, 0) does not. is_observed: [columns]. */
-bool least_squares_follows(int columns, const bool *is_observed, const double *relations, const double *row);
+/* How far values are from the conditions of the least: 0 at the least itself, as a share of the length of what was
+ * observed; a negative value is INFINITY away. */
+double least_squares_gap(const struct least_squares *problem, const double *values);
 
 #endif

@@ -84,8 +84,7 @@ enum claim_verdict optimizer_claim_judge(const struct optimizer_law *law, const 
 const char *claim_scope_words(enum claim_scope scope);      /* "states and copy" */
 const char *claim_verdict_word(enum claim_verdict verdict); /* "does not hold" */
 
-/* Lines for people, and a document (docs/FORMAT.md, Laws); NULL: no memory. */
-void optimizer_text_append(struct text *text, const struct optimizer_law *law);
+/* The document (docs/FORMAT.md, Laws); NULL: no memory. */
 struct json *optimizer_law_json(const struct optimizer_law *law, const char *version);
 
 #endif

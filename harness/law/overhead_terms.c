@@ -4,46 +4,14 @@
 
 #include <string.h>
 
-#define MEBIBYTE 1048576.0
-
-const char *overhead_term_key(enum overhead_term term)
+const struct overhead_term_words *overhead_term_words(enum overhead_term term)
 {
-    static const char *const keys[] = {
-#define OVERHEAD_TERM_KEY(name, key, symbol, unit, words) key,
-        OVERHEAD_TERM_TABLE(OVERHEAD_TERM_KEY)
-#undef OVERHEAD_TERM_KEY
-    };
-    return keys[term];
-}
-
-const char *overhead_term_symbol(enum overhead_term term)
-{
-    static const char *const symbols[] = {
-#define OVERHEAD_TERM_SYMBOL(name, key, symbol, unit, words) symbol,
-        OVERHEAD_TERM_TABLE(OVERHEAD_TERM_SYMBOL)
-#undef OVERHEAD_TERM_SYMBOL
-    };
-    return symbols[term];
-}
-
-const char *overhead_term_unit(enum overhead_term term)
-{
-    static const char *const units[] = {
-#define OVERHEAD_TERM_UNIT(name, key, symbol, unit, words) unit,
-        OVERHEAD_TERM_TABLE(OVERHEAD_TERM_UNIT)
-#undef OVERHEAD_TERM_UNIT
-    };
-    return units[term];
-}
-
-const char *overhead_term_words(enum overhead_term term)
-{
-    static const char *const texts[] = {
-#define OVERHEAD_TERM_WORDS(name, key, symbol, unit, words) words,
+    static const struct overhead_term_words rows[] = {
+#define OVERHEAD_TERM_WORDS(name, key, symbol, unit, words) {key, symbol, unit, words},
         OVERHEAD_TERM_TABLE(OVERHEAD_TERM_WORDS)
 #undef OVERHEAD_TERM_WORDS
     };
-    return texts[term];
+    return &rows[term];
 }
 
 const char *overhead_moment_name(enum overhead_moment moment)
@@ -56,19 +24,30 @@ const char *overhead_moment_name(enum overhead_moment moment)
     return names[moment];
 }
 
-const struct moment_terms *overhead_moment_terms(enum overhead_moment moment)
+/* logits a b, feed-forward c d f, attention g s t; the others differ too little between classes to move a moment. */
+#define READING(a, b, c, d, f, g, s, t)                                                                                \
+    {                                                                                                                  \
+        [TERM_LOGIT_VOCAB] = a, [TERM_LOGIT_HIDDEN] = b, [TERM_FEED_HIDDEN] = c, [TERM_FEED_WIDTH] = d,                \
+        [TERM_FEED_SCORES] = f, [TERM_ATTENTION_WIDTH] = g, [TERM_ATTENTION_SCORES] = s, [TERM_ATTENTION_FLOAT] = t,   \
+        [TERM_CACHE] = 1.0, [TERM_DECODE_LAYER] = 0.5, [TERM_DECODE_REPEAT] = 1.5, [TERM_DECODE_VOCAB] = 3.0,          \
+        [TERM_IMAGE] = 1.0                                                                                             \
+    }
+
+const double *overhead_reading(int index)
 {
-    static const struct moment_terms moments[] = {
-        [MOMENT_LOGITS] = {4, {TERM_LOGIT_VOCAB, TERM_LOGIT_HIDDEN, TERM_IMAGE, TERM_CONSTANT}},
-        [MOMENT_FEED] = {6,
-                         {TERM_FEED_HIDDEN, TERM_FEED_WIDTH, TERM_FEED_SCORES, TERM_CACHE, TERM_IMAGE, TERM_CONSTANT}},
-        [MOMENT_ATTENTION] = {6,
-                              {TERM_ATTENTION_WIDTH, TERM_ATTENTION_SCORES, TERM_ATTENTION_FLOAT, TERM_CACHE,
-                               TERM_IMAGE, TERM_CONSTANT}},
-        [MOMENT_DECODE] = {5, {TERM_CACHE, TERM_DECODE_LAYER, TERM_DECODE_REPEAT, TERM_IMAGE, TERM_CONSTANT}},
-        [MOMENT_END] = {4, {TERM_CACHE, TERM_DECODE_VOCAB, TERM_IMAGE, TERM_CONSTANT}},
+    static const double readings[][TERM_COUNT] = {
+        READING(1, 2, 3, 2, 1, 2.5, 2, 0),   /* BERT */
+        READING(1, 1, 4, 2, 1, 3, 2, 1.5),   /* a feed-forward without a gate: GPT-NeoX, OPT, ViT */
+        READING(1, 1, 4, 2, 2, 3, 4, 0),     /* Falcon */
+        READING(1, 2, 8, 1.5, 2, 4, 4, 0),   /* Falcon with grouped projections */
+        READING(1, 1, 12, 3, 2, 5, 4, 1.5),  /* BLOOM */
+        READING(1, 1, 4, 3, 1, 3.5, 2, 1.5), /* a feed-forward with a gate: LLaMA, Mistral, Qwen */
+        READING(2, 1, 4, 3, 1, 3.5, 2, 1.5), /* logits are capped in a copy: Gemma 2 */
+        READING(1, 1, 5, 4, 1, 4.5, 2, 1.5), /* gate and width in one product: Phi-3 */
+        READING(1, 1, 5, 4, 1, 4.5, 2, 0),   /* GPT-2 */
+        READING(1, 1, 5, 4, 2, 4.5, 3, 1),   /* GPT-Neo */
     };
-    return &moments[moment];
+    return index >= 0 && index < (int)(sizeof readings / sizeof readings[0]) ? readings[index] : NULL;
 }
 
 /* The numbers of a case that several terms share. */
@@ -93,7 +72,7 @@ static struct sizes sizes_of(const struct law_point *point)
         .scores = batch * (double)point->heads * seq * seq,
         .image = batch * (double)point->image_values,
         .token_cache = 2.0 * (double)point->layers * (double)point->cached_width,
-        .cached_tokens = !generates                            ? 0.0
+        .cached_tokens = strcmp(point->cache, "none") == 0     ? 0.0
                          : strcmp(point->cache, "static") == 0 ? batch * (seq + new_tokens)
                                                                : batch * seq,
         .all_tokens = batch * (seq + new_tokens),
@@ -119,6 +98,7 @@ static void pass_fill(const struct law_point *point, const struct sizes *sizes, 
         row->has[MOMENT_LOGITS] = true;
         row->bytes[MOMENT_LOGITS][TERM_LOGIT_VOCAB] = sizes->tokens * (double)point->vocab * sizes->element;
         row->bytes[MOMENT_LOGITS][TERM_LOGIT_HIDDEN] = sizes->tokens * sizes->hidden * sizes->element;
+        row->bytes[MOMENT_LOGITS][TERM_CACHE] = cache;
     }
 }
 
@@ -145,7 +125,6 @@ void overhead_row_make(const struct law_point *point, enum overhead_part part, s
     }
     for (int moment = 0; moment < MOMENT_COUNT; moment++) {
         if (row->has[moment]) {
-            row->bytes[moment][TERM_CONSTANT] = MEBIBYTE;
             row->bytes[moment][TERM_IMAGE] = sizes.image * sizes.element;
         }
     }
@@ -154,19 +133,25 @@ void overhead_row_make(const struct law_point *point, enum overhead_part part, s
 double overhead_row_value(const struct overhead_row *row, const double coefficients[TERM_COUNT],
                           enum overhead_moment *moment)
 {
-    double highest = 0.0;
-    bool found = false;
+    double highest = -1.0;
     for (int at = 0; at < MOMENT_COUNT; at++) {
-        const struct moment_terms *terms = overhead_moment_terms((enum overhead_moment)at);
         double sum = 0.0;
-        for (int term = 0; term < terms->count; term++) {
-            sum += coefficients[terms->terms[term]] * row->bytes[at][terms->terms[term]];
+        for (int term = 0; term < TERM_COUNT; term++) {
+            sum += coefficients[term] * row->bytes[at][term];
         }
-        if (row->has[at] && (!found || sum > highest)) {
+        if (row->has[at] && sum > highest) {
             highest = sum;
             *moment = (enum overhead_moment)at;
-            found = true;
         }
     }
     return highest;
+}
+
+double overhead_kept_bytes(const struct law_point *point)
+{
+    struct sizes sizes = sizes_of(point);
+    double outputs = strcmp(point->logits, "none") == 0   ? sizes.tokens * sizes.hidden
+                     : strcmp(point->logits, "last") == 0 ? sizes.batch * (double)point->vocab
+                                                          : sizes.tokens * (double)point->vocab;
+    return (outputs + sizes.token_cache * sizes.cached_tokens) * sizes.element;
 }

@@ -10,7 +10,8 @@
  *   decode end  a step of generation makes a row of logits
  *
  * T = batch x seq tokens of the pass, H hidden size, A width of all query heads, F width of the feed-forward, V
- * vocabulary, h heads, S seq, B batch, e bytes of a number, C numbers of keys and values of a token, all layers.
+ * vocabulary, h heads, S seq, B batch, e bytes of a number, C numbers of keys and values of a token, all layers, N
+ * batch x (seq + new tokens).
  *
  * Worked: LLaMA-like with H = 512, F = 1376 in float32, batch 1, seq 256, logits of the last token: the feed-forward
  * moment holds (4 x 512 + 3 x 1376) x 256 x 4 = 6,324,224 bytes beside the weights with coefficients 4 and 3. */
@@ -31,12 +32,11 @@
     X(ATTENTION_WIDTH, "attention_width", "g", "T (H+A) e", "attention: stream, queries, keys, values")                \
     X(ATTENTION_SCORES, "attention_scores", "s", "B h S^2 e", "attention: scores (eager)")                             \
     X(ATTENTION_FLOAT, "attention_float", "t", "B h S^2 4", "attention: scores in float32 (eager, 16 bits)")           \
-    X(CACHE, "cache", "k", "C tokens e", "keys and values of all layers")                                              \
-    X(DECODE_LAYER, "decode_layer", "l", "C/layers tokens e", "a layer's cache, copied to grow")                       \
-    X(DECODE_REPEAT, "decode_repeat", "r", "B (S+N) A e", "keys and values repeated for every head (eager)")           \
+    X(CACHE, "cache", "k", "C N e", "keys and values of all layers")                                                   \
+    X(DECODE_LAYER, "decode_layer", "l", "C/layers N e", "a layer's cache, copied to grow")                            \
+    X(DECODE_REPEAT, "decode_repeat", "r", "N A e", "keys and values repeated for every head (eager)")                 \
     X(DECODE_VOCAB, "decode_vocab", "v", "B V e", "a row of logits for each sequence")                                 \
-    X(IMAGE, "image", "i", "B pixels e", "the images")                                                                 \
-    X(CONSTANT, "constant", "z", "MiB", "a constant")
+    X(IMAGE, "image", "i", "B pixels e", "the images")
 
 enum overhead_term {
 #define OVERHEAD_TERM_ENUM(name, key, symbol, unit, words) TERM_##name,
@@ -45,10 +45,11 @@ enum overhead_term {
         TERM_COUNT
 };
 
-const char *overhead_term_key(enum overhead_term term);
-const char *overhead_term_symbol(enum overhead_term term);
-const char *overhead_term_unit(enum overhead_term term);
-const char *overhead_term_words(enum overhead_term term);
+struct overhead_term_words {
+    const char *key, *symbol, *unit, *words;
+};
+
+const struct overhead_term_words *overhead_term_words(enum overhead_term term);
 
 /* X(NAME, key). */
 #define OVERHEAD_MOMENT_TABLE(X)                                                                                       \
@@ -74,18 +75,17 @@ struct overhead_row {
 
 void overhead_row_make(const struct law_point *point, enum overhead_part part, struct overhead_row *row);
 
-/* The terms that a moment is a sum of; the others are 0 in every row. */
-enum { MOMENT_TERMS_MAXIMUM = 6 };
-
-struct moment_terms {
-    int count;
-    int terms[MOMENT_TERMS_MAXIMUM]; /* enum overhead_term, ascending */
-};
-
-const struct moment_terms *overhead_moment_terms(enum overhead_moment moment);
-
 /* The highest moment by coefficients, and its bytes. Every row has one. */
 double overhead_row_value(const struct overhead_row *row, const double coefficients[TERM_COUNT],
                           enum overhead_moment *moment);
+
+/* What a loop that keeps its outputs holds of the pass before, beside every moment: its logits, or the last hidden
+ * state of a model without a head, and its cache. */
+double overhead_kept_bytes(const struct law_point *point);
+
+/* How many of each tensor classes of transformers hold at once, as one reads them in their code: which moment is the
+ * highest of a case follows from a reading, so that the fit of each reading is a convex problem. A kind of model takes
+ * the reading whose fit has the least error (overhead_law.h). Row number index, NULL past the end. */
+const double *overhead_reading(int index);
 
 #endif

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "harness/law/law_points.h"
-#include "harness/law/replayed_bytes.h"
 #include "harness/record/line_source.h"
 #include "harness/record/record.h"
 #include "harness/tape/tape.h"
@@ -72,12 +71,11 @@ static enum point_reason line_judge(const struct json *line, const struct json *
     if (!json_boolean_or(json_get(json_get(line, "validity"), "valid"), true)) {
         return POINT_DISTURBED;
     }
-    if (law_element_bytes(word_or(identity, "precision", "")) == 0 &&
-        !law_precision_is_quantised(word_or(identity, "precision", ""))) {
+    if (law_element_bytes(word_or(identity, "precision", "")) == 0) {
         return POINT_OTHER_NUMBERS;
     }
     if (json_boolean_or(json_get(identity, "padding"), false) || json_integer_or(json_get(identity, "beams"), 1) > 1 ||
-        strcmp(cache_dtype, "auto") != 0) {
+        strcmp(cache_dtype, "auto") != 0 || strcmp(word_or(identity, "outputs", "dropped"), "dropped") != 0) {
         return POINT_OTHER_WAYS;
     }
     return POINT_COUNTED;
@@ -91,33 +89,23 @@ static void line_measured(const struct json *line, struct law_point *point)
     point->decode_bytes = bytes_of(json_get(stages, stage_name(STAGE_GENERATE)), "requested_bytes_peak");
     point->allocated_bytes = bytes_of(line, "allocated_bytes_peak");
     point->footprint_bytes = footprint_of(line);
-    point->replayed_bytes = bytes_of(json_get(json_get(line, "estimates"), "replay"), "reserved_bytes_peak");
 }
 
-/* Quantised weights are kinds of their own, "llama/int4", which no moment has terms for. */
-static void quantised_set(struct law_point *point, struct text *kind)
-{
-    if (law_precision_is_quantised(point->precision)) {
-        text_format(kind, "%s/%s", point->kind, point->precision);
-        point->kind = text_string(kind);
-        point->hidden = point->width = point->cached_width = 0;
-        point->heads = point->layers = point->ffn = point->vocab = 0;
-    }
-}
-
-static enum status_code line_add(const struct json *line, const char *program, const struct point_places *places,
-                                 struct law_points *points, struct status *error)
+static enum status_code line_add(const struct json *line, const char *source, const char *program,
+                                 const struct point_places *places, struct law_points *points, struct status *error)
 {
     const struct json *identity = json_get(line, "identity");
     enum point_reason reason = line_judge(line, identity);
     struct law_point point = {
+        .source = source,
         .model = word_or(identity, "model", ""),
         .target = word_or(json_get(line, "device"), "target", "unknown"),
         .program = program,
         .mode = word_or(identity, "mode", ""),
         .precision = word_or(identity, "precision", ""),
         .logits = strcmp(word_or(identity, "head", "lm"), "bare") == 0 ? "none" : word_or(identity, "logits", "all"),
-        .cache = word_or(identity, "cache", "none"),
+        .cache =
+            json_boolean_or(json_get(identity, "use_cache"), false) ? "dynamic" : word_or(identity, "cache", "none"),
         .batch = json_integer_or(json_get(identity, "batch"), 1),
         .seq = json_integer_or(json_get(identity, "seq"), 0),
         .new_tokens = json_integer_or(json_get(identity, "new_tokens"), 0),
@@ -128,16 +116,7 @@ static enum status_code line_add(const struct json *line, const char *program, c
             reason = POINT_NOT_MEASURED;
         } else if (law_points_model(points, places, point.model, word_or(identity, "attention", "eager"), &point,
                                     &reason)) {
-            if (point.footprint_bytes > 0 && point.replayed_bytes <= 0) {
-                point.replayed_bytes = replayed_bytes(identity, point.target, places);
-            }
-            struct text kind = {0};
-            quantised_set(&point, &kind);
-            const char *name = word_or(json_get(line, "device"), "name", "");
-            enum status_code code = law_points_device(points, point.target, name, error);
-            code = code == STATUS_OK ? law_points_add(points, &point, error) : code;
-            text_release(&kind);
-            return code;
+            return law_points_add(points, &point, error);
         }
     }
     points->reasons[reason]++;
@@ -157,7 +136,7 @@ static enum status_code records_read(const char *path, const char *filter, const
             snprintf(program, sizeof program, "%s",
                      json_string_or(json_get(json_get(line.value, "tool"), "name"), "unknown"));
         } else if (line.type == RECORD_LINE_CASE && line_matches(line.value, filter)) {
-            code = line_add(line.value, program, places, points, error);
+            code = line_add(line.value, path, program, places, points, error);
         }
     }
     record_stream_close(stream);

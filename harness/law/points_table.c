@@ -62,41 +62,36 @@ enum status_code points_table_write(const struct law_points *points, struct text
 struct row {
     const char *path;
     int line;
-    const char *fields[HEADING_COUNT];
+    const char *fields[HEADING_COUNT + 1];
     int count;
     int wanted; /* fields of every line: as many as there are names; 0: the names come first */
 };
 
-/* Tables had one name less before segments were replayed: the last. */
-static bool is_count(const struct row *row, int count)
-{
-    return row->wanted > 0 ? count == row->wanted : count == HEADING_COUNT || count == HEADING_COUNT - 1;
-}
+/* Tables of assay 0.1.0 have one name more, the last, of which nothing is read. */
+static const char older_heading[] = "replayed";
 
 static enum status_code row_cut(char *bytes, struct row *row, struct status *error)
 {
-    const struct file_place place = {row->path, row->line, 1};
+    int most = row->wanted > 0 ? row->wanted : HEADING_COUNT + 1;
     row->count = 0;
-    for (char *at = bytes; at != NULL;) {
+    for (char *at = bytes; at != NULL && row->count <= most;) {
         char *end = strchr(at, '\t');
-        if (row->count == (row->wanted > 0 ? row->wanted : HEADING_COUNT)) {
-            return status_set_at(error, STATUS_INVALID, place, "more than %d fields; there is one for each name",
-                                 row->count);
+        if (row->count < most) {
+            row->fields[row->count] = at;
         }
-        row->fields[row->count++] = at;
+        row->count++;
         if (end != NULL) {
             *end = '\0';
         }
         at = end != NULL ? end + 1 : NULL;
     }
-    if (!is_count(row, row->count)) {
-        return status_set_at(error, STATUS_INVALID, place, "%d fields; there must be %d, parted by tabs", row->count,
-                             row->wanted > 0 ? row->wanted : HEADING_COUNT);
-    }
-    if (row->count < HEADING_COUNT) {
-        row->fields[row->count] = UNKNOWN_WORD;
-    }
-    return STATUS_OK;
+    bool is_right =
+        row->wanted > 0 ? row->count == row->wanted : row->count == HEADING_COUNT || row->count == HEADING_COUNT + 1;
+    return is_right
+               ? STATUS_OK
+               : status_set_at(error, STATUS_INVALID, (struct file_place){row->path, row->line, 1},
+                               "%s%d fields; there must be %d, parted by tabs", row->count > most ? "more than " : "",
+                               row->count > most ? most : row->count, row->wanted > 0 ? row->wanted : HEADING_COUNT);
 }
 
 static enum status_code text_read(const struct row *row, int field, const char **text, struct status *error)
@@ -158,9 +153,6 @@ static bool has_no_terms(const struct law_point *point)
 
 static bool numbers_are_given(const struct law_point *point)
 {
-    if (has_no_terms(point)) {
-        return true;
-    }
     return point->hidden > 0 && point->width > 0 && point->cached_width > 0 && point->heads > 0 && point->layers > 0 &&
            point->ffn > 0 && point->vocab >= 0 && point->image_values >= 0 && strcmp(point->kind, UNKNOWN_WORD) != 0;
 }
@@ -169,10 +161,8 @@ static enum status_code point_check(const struct row *row, const struct law_poin
 {
     const struct file_place place = {row->path, row->line, 1};
     const char *cause = NULL;
-    if (law_element_bytes(point->precision) == 0 &&
-        !(law_precision_is_quantised(point->precision) && has_no_terms(point))) {
-        cause = "'precision' must be float32, float16 or bfloat16; int8, int4 or fp8 where all numbers of the model "
-                "are 0";
+    if (law_element_bytes(point->precision) == 0) {
+        cause = "'precision' must be float32, float16 or bfloat16";
     } else if (strcmp(point->mode, "infer") != 0 && strcmp(point->mode, "generate") != 0) {
         cause = "'mode' must be infer or generate";
     } else if (point->batch < 1 || point->seq < 0 || point->new_tokens < 0 || point->batch > POINT_BATCH_MAXIMUM ||
@@ -238,6 +228,11 @@ static enum status_code row_add(const struct row *row, const char *filter, const
     struct law_point point = {0};
     enum point_reason reason = POINT_COUNTED;
     enum status_code code = row_read(row, &point, error);
+    if (code == STATUS_OK && has_no_terms(&point)) {
+        points->reasons[POINT_NO_TERMS]++;
+        return STATUS_OK;
+    }
+    point.source = row->path;
     code = code == STATUS_OK ? point_check(row, &point, error) : code;
     if (code != STATUS_OK || !row_matches(&point, filter)) {
         return code;
@@ -254,9 +249,10 @@ static enum status_code headings_check(const struct row *row, struct status *err
 {
     const struct file_place place = {row->path, row->line, 1};
     for (int at = 0; at < row->count; at++) {
-        if (strcmp(row->fields[at], headings[at]) != 0) {
+        const char *heading = at < HEADING_COUNT ? headings[at] : older_heading;
+        if (strcmp(row->fields[at], heading) != 0) {
             return status_set_at(error, STATUS_INVALID, place, "name %d is '%.40s'; it must be '%s'", at + 1,
-                                 row->fields[at], headings[at]);
+                                 row->fields[at], heading);
         }
     }
     return STATUS_OK;

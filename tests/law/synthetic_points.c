@@ -27,7 +27,6 @@ static void point_add(struct law_points *points, const struct synthetic_kind *ki
     point->decode_bytes = generates ? point->weights_bytes + (int64_t)decode : POINT_BYTES_UNKNOWN;
     point->allocated_bytes = point->weights_bytes + (int64_t)(highest + kind->allocator_bytes + kind->workspace_bytes);
     point->footprint_bytes = 20 * 1048576 + point->allocated_bytes;
-    point->replayed_bytes = POINT_BYTES_UNKNOWN;
     assert_int_equal(law_points_add(points, point, NULL), STATUS_OK);
 }
 
@@ -40,7 +39,8 @@ void synthetic_points_add(struct law_points *points, const struct synthetic_kind
         snprintf(name, sizeof name, "%s-%d", kind->kind, model);
         int64_t hidden = 256 + 96 * model + 32 * (model % 3);
         for (int at = 0; at < 40; at++) {
-            struct law_point point = {.model = name,
+            struct law_point point = {.source = kind->source != NULL ? kind->source : "points.tsv",
+                                      .model = name,
                                       .kind = kind->kind,
                                       .target = kind->target != NULL ? kind->target : "host",
                                       .program = "assay",

@@ -11,6 +11,7 @@ struct synthetic_kind {
     double coefficients[TERM_COUNT];
     double allocator_bytes;
     const char *target;     /* NULL: "host" */
+    const char *source;     /* NULL: "points.tsv" */
     double workspace_bytes; /* that its device takes beside */
     bool has_fixed_ratio;   /* the feed-forward is 4 times as wide as the hidden size in every model */
 };

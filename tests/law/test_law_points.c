@@ -44,7 +44,6 @@ static void records_of_the_reference_count(void **state)
     struct law_points points = {0};
     struct status error = {0};
     const char *records = "results/reference/host-intel-r-xeon-r-processor";
-    int terms[2] = {0, 0};
     assert_int_equal(law_points_read(records, NULL, &places, &points, &error), STATUS_OK);
     assert_true(points.count > 5);
     assert_true(points.reasons[POINT_OTHER_MODE] > 5);
@@ -53,12 +52,10 @@ static void records_of_the_reference_count(void **state)
         assert_true(point->weights_bytes > 0 && point->pass_bytes >= point->weights_bytes);
         assert_true(point->allocated_bytes >= point->pass_bytes);
         assert_true(point->footprint_bytes > point->allocated_bytes);
-        bool has_terms = law_point_has_terms(point);
-        assert_true(has_terms ? point->ffn > 0 && point->layers > 0 : point->ffn == 0 && point->layers == 0);
-        assert_string_equal(point->target, "host");
-        terms[has_terms]++;
+        assert_true(point->ffn > 0 && point->layers > 0);
+        assert_false(law_point_is_test(point));
     }
-    assert_true(terms[0] > 0 && terms[1] > 0); /* convolutions have none */
+    assert_true(points.reasons[POINT_NO_TERMS] > 0); /* convolutions have none */
     int count = points.count;
     assert_int_equal(law_points_read(records, NULL, &places, &points, &error), STATUS_OK);
     assert_int_equal(points.count, count); /* the same cases once more */
@@ -215,68 +212,19 @@ static void a_model_is_looked_up(void **state)
 }
 
 /* What would act on a terminal is kept so that it does not. */
-/* Tables that were written before segments were replayed have one name less; a line then has one field less too. */
-static void a_table_may_lack_what_is_replayed(void **state)
+/* Tables of assay 0.1.0 have one name more; quantised weights and convolutions have zeros in them. */
+static void older_tables_are_read(void **state)
 {
     (void)state;
     struct law_points points = {0};
-    file_write(HEAD WORDS "1\t128\t0\t-\t-\t-\t-\t-\t-\t-\t-\t249000000\t-\t-\t280000000\t290000000\n");
+    file_write(HEAD26 WORDS
+               "1\t128\t0\t-\t-\t-\t-\t-\t-\t-\t-\t249000000\t-\t-\t280000000\t-\t287309824\n"
+               "gpt2\tgpt2/int4\thost\tassay\tinfer\tint4\tsdpa\tall\tnone\t1\t128\t0\t0\t0\t0\t0\t0\t0\t0\t0\t"
+               "249000000\t-\t-\t280000000\t-\t-\n");
     assert_int_equal(law_points_read(path, NULL, &places, &points, NULL), STATUS_OK);
-    assert_int_equal(points.all[0].footprint_bytes, 290000000);
-    assert_int_equal(points.all[0].replayed_bytes, POINT_BYTES_UNKNOWN);
-    law_points_release(&points);
-    file_write(HEAD26 WORDS "1\t128\t0\t-\t-\t-\t-\t-\t-\t-\t-\t249000000\t-\t-\t280000000\t-\t287309824\n");
-    assert_int_equal(law_points_read(path, NULL, &places, &points, NULL), STATUS_OK);
-    assert_int_equal(points.all[0].replayed_bytes, 287309824);
-    law_points_release(&points);
-}
-
-#define RUN                                                                                                            \
-    "{\"type\": \"run\", \"schema\": {\"name\": \"assay-record\", \"major\": 1, \"minor\": 2}, \"run_id\": \"00\", "   \
-    "\"started\": \"2026-11-01T00:00:00Z\", \"tool\": {\"name\": \"pytorch\", \"version\": \"2\"}, \"suite\": "        \
-    "{\"name\": \"s\", \"path\": \"a plan\", \"plan_hash\": \"0\", \"case_count\": 2, \"selected_count\": 2}, "        \
-    "\"device\": \"cuda:0\"}\n"
-#define STAGE(name, bytes)                                                                                             \
-    "\"" name "\": {\"requested_bytes\": " bytes ", \"requested_bytes_peak\": " bytes ", \"allocated_bytes\": " bytes  \
-    ", \"allocated_bytes_peak\": " bytes ", \"reserved_bytes\": 2097152, \"reserved_bytes_peak\": 2097152, "           \
-    "\"device_bytes\": null, \"process_bytes\": 700000000, \"process_bytes_peak\": null, \"seconds\": null, "          \
-    "\"categories_at_peak\": null}"
-#define CASE                                                                                                           \
-    "{\"type\": \"case\", \"id\": \"a\", \"identity\": {\"model\": \"%s\", \"mode\": \"infer\", \"precision\": "       \
-    "\"float32\", \"batch\": %d, \"seq\": 8, \"attention\": \"sdpa\", \"optimizer\": null, \"loss\": null, "           \
-    "\"lora_rank\": null, \"lora_targets\": null, \"checkpointing\": null, \"accumulate\": null, \"new_tokens\": "     \
-    "null, \"cache\": null, \"logits\": \"all\", \"head\": \"lm\"}, \"status\": \"ok\", \"reason\": null, "            \
-    "\"duration_s\": 1, \"attempt\": 1, \"device\": {\"kind\": \"cuda\", \"name\": \"G\", \"spec\": \"cuda:0\", "      \
-    "\"total_bytes\": null, \"driver\": null, \"runtime\": null, \"pci_bus_id\": null, \"uuid\": null, \"target\": "   \
-    "\"sm_90\"}, "                                                                                                     \
-    "\"stages\": {" STAGE("load", "30000") ", " STAGE(                                                                 \
-        "forward", "40000") "}, \"requested_bytes_peak\": 40000, "                                                     \
-                            "\"allocated_bytes_peak\": 50000, \"reserved_bytes_peak\": 2097152, \"context\": null, "   \
-                            "\"peak_stage\": \"forward\", \"categories_at_peak\": null, \"causes\": null, "            \
-                            "\"saved_for_backward_bytes\": "                                                           \
-                            "null, \"attention_backend\": null, \"sequence_hash\": null, \"validity\": {\"valid\": "   \
-                            "true, \"reasons\": []}, "                                                                 \
-                            "\"oom\": null, \"loss\": null, \"verdicts\": [], \"estimates\": %s}\n"
-
-/* Another program predicts nothing; its case is replayed here. A prediction that a record has is taken as it is. */
-static void segments_of_another_program_are_replayed(void **state)
-{
-    (void)state;
-    struct law_points points = {0};
-    char line[2][2048];
-    struct text all = {0};
-    snprintf(line[0], sizeof line[0], CASE, "tiny-llama", 2, "null");
-    snprintf(line[1], sizeof line[1], CASE, "tiny-llama", 4, "{\"replay\": {\"reserved_bytes_peak\": 12345}}");
-    text_format(&all, "%s%s%s", RUN, line[0], line[1]);
-    file_write(text_string(&all));
-    text_release(&all);
-    struct status error = {0};
-    if (law_points_read(path, NULL, &places, &points, &error) != STATUS_OK) {
-        fail_msg("%s", error.text);
-    }
-    assert_int_equal(points.count, 2);
-    assert_int_equal(points.all[0].replayed_bytes, 35651584);
-    assert_int_equal(points.all[1].replayed_bytes, 12345);
+    assert_int_equal(points.count, 1);
+    assert_int_equal(points.reasons[POINT_NO_TERMS], 1);
+    assert_true(law_point_is_test(&points.all[0]));
     law_points_release(&points);
 }
 
@@ -290,56 +238,22 @@ static void table_read(const char *table, struct law_points *points, struct text
     law_points_append(told, points);
 }
 
-/* Two devices of one class, or two attempts: neither takes the place of the other, and both are told. */
-static void measurements_of_one_case_that_differ_all_count(void **state)
+/* A source counts a case once; another source that has it counts it too, as a repeat. */
+static void a_measurement_of_two_sources_is_a_repeat(void **state)
 {
     (void)state;
     struct law_points points = {0};
     struct text told = {0};
-    struct status error = {0};
-    table_read(HEAD ROW("-", "280000000", "800000000") ROW("-", "280000000", "840000000")
-                   ROW("-", "280000000", "800000000") ROW("-", "280700000", "-"),
-               &points, &told);
-    assert_int_equal(points.count, 3);
-    assert_int_equal(points.all[0].footprint_bytes, 800000000);
-    assert_int_equal(points.all[1].footprint_bytes, 840000000);
-    assert_int_equal(points.all[2].footprint_bytes, POINT_BYTES_UNKNOWN);
+    table_read(HEAD ROW("-", "280000000", "-") ROW("-", "280000000", "-") ROW("-", "290000000", "-"), &points, &told);
+    assert_int_equal(points.count, 2);
     assert_string_equal(text_string(&told),
-                        "3 of 4 cases count; left out: 1 the same as another case, figure for figure; 1 case was "
-                        "measured more than once, of which each measurement counts: allocated bytes differ by up to "
-                        "0.25 %, footprints by up to 5.00 % (gpt2, infer, float16, batch 1, seq 128 on sm_80)");
-    assert_int_equal(law_points_check(&points, &error), STATUS_OK);
-    text_release(&told);
-    law_points_release(&points);
-}
-
-/* What is unknown first is known later, and the other way round. */
-static void a_spread_is_of_the_figures_that_are_known(void **state)
-{
-    (void)state;
-    struct law_points points = {0};
-    struct text told = {0};
-    table_read(HEAD ROW("-", "280000000", "-") ROW("-", "280000000", "500000000") ROW("260000000", "280000000", "-")
-                   ROW("-", "280000000", "510000000"),
-               &points, &told);
-    assert_int_equal(points.count, 4);
-    assert_non_null(strstr(text_string(&told), "allocated bytes differ by up to 0.00 %, footprints by up to 2.00 % ("));
-    text_release(&told);
-    law_points_release(&points);
-}
-
-static void peaks_that_no_law_holds_for_are_refused(void **state)
-{
-    (void)state;
-    struct law_points points = {0};
-    struct text told = {0};
-    struct status error = {0};
-    table_read(HEAD ROW("-", "280000000", "-") ROW("-", "380000000", "-"), &points, &told);
-    assert_int_equal(law_points_check(&points, &error), STATUS_INVALID);
-    assert_string_equal(error.text,
-                        "1 case was measured with peaks that differ by more than 5 % (gpt2, infer, float16, "
-                        "batch 1, seq 128 on sm_80: 280000000 and 380000000 bytes allocated), so that no "
-                        "law holds for both; calibrate each device, release or run on its own");
+                        "2 of 3 cases count; left out: 1 the same as another case of their source, figure for figure");
+    struct law_point point = points.all[0];
+    point.source = "elsewhere";
+    assert_false(point.is_repeat);
+    assert_int_equal(law_points_add(&points, &point, NULL), STATUS_OK);
+    assert_int_equal(points.count, 3);
+    assert_true(points.all[2].is_repeat);
     text_release(&told);
     law_points_release(&points);
 }
@@ -355,36 +269,6 @@ static void figures_that_cannot_be_are_left_out_and_counted(void **state)
     assert_int_equal(points.count, 1);
     assert_string_equal(text_string(&told), "1 of 4 cases count; left out: 2 with a peak below the weights, which "
                                             "cannot be, 1 with a footprint below the allocated bytes, which cannot be");
-    text_release(&told);
-    law_points_release(&points);
-}
-
-/* A class of devices is told if it is several: its law is then one of all of them. */
-static void the_devices_of_a_class_are_told(void **state)
-{
-    (void)state;
-    struct law_points points = {0};
-    struct text told = {0};
-    assert_int_equal(law_points_device(&points, "sm_90", "H100", NULL), STATUS_OK);
-    assert_int_equal(law_points_device(&points, "host", "EPYC", NULL), STATUS_OK);
-    assert_int_equal(law_points_device(&points, "sm_90", "H\x1b[2J200", NULL), STATUS_OK);
-    assert_int_equal(law_points_device(&points, "sm_90", "H100", NULL), STATUS_OK);
-    law_points_append(&told, &points);
-    assert_string_equal(text_string(&told), "0 of 0 cases count; sm_90 is H100 and H?[2J200");
-    for (int at = 0; at < 200; at++) { /* as many names as somebody likes */
-        char name[16];
-        snprintf(name, sizeof name, "G%d", at);
-        assert_int_equal(law_points_device(&points, "host", name, NULL), STATUS_OK);
-    }
-    assert_int_equal(points.devices.count, 64);
-    text_release(&told);
-    law_points_release(&points);
-    assert_int_equal(law_points_read("results/reference/nvidia-h100-80gb-hbm3", "gpt2/infer/*", &places, &points, NULL),
-                     STATUS_OK);
-    assert_int_equal(law_points_read("results/reference/nvidia-h200", "gpt2/infer/*", &places, &points, NULL),
-                     STATUS_OK);
-    law_points_append(&told, &points);
-    assert_non_null(strstr(text_string(&told), "; sm_90 is NVIDIA H100 80GB HBM3 and NVIDIA H200"));
     text_release(&told);
     law_points_release(&points);
 }
@@ -405,27 +289,6 @@ static void words_from_outside_do_not_act(void **state)
     law_points_release(&points);
 }
 
-/* A table has them with zeros: quantised weights under the name of their kind and precision. */
-static void a_table_has_what_has_no_terms(void **state)
-{
-    (void)state;
-    struct law_points points = {0}, again = {0};
-    struct text text = {0};
-    file_write(HEAD "gpt2\tgpt2/int4\thost\tassay\tinfer\tint4\tsdpa\tall\tnone\t1\t128\t0\t0\t0\t0\t0\t0\t0\t0\t0\t"
-                    "249000000\t-\t-\t280000000\t-\n");
-    assert_int_equal(law_points_read(path, NULL, &places, &points, NULL), STATUS_OK);
-    assert_int_equal(points.count, 1);
-    assert_string_equal(points.all[0].kind, "gpt2/int4");
-    assert_false(law_point_has_terms(&points.all[0]));
-    assert_int_equal(points_table_write(&points, &text, NULL), STATUS_OK);
-    file_write(text_string(&text));
-    assert_int_equal(law_points_read(path, NULL, &places, &again, NULL), STATUS_OK);
-    assert_string_equal(again.all[0].kind, "gpt2/int4");
-    text_release(&text);
-    law_points_release(&points);
-    law_points_release(&again);
-}
-
 static void refused(const char *table, const char *expected)
 {
     struct law_points points = {0};
@@ -441,7 +304,7 @@ static void refused(const char *table, const char *expected)
 static void tables_that_are_wrong_are_refused_with_their_place(void **state)
 {
     (void)state;
-    refused("# assay law points 1\nmodel\tkind\n", "2:1: 2 fields; there must be 26, parted by tabs");
+    refused("# assay law points 1\nmodel\tkind\n", "2:1: 2 fields; there must be 25, parted by tabs");
     refused(HEAD "a\tb\n", "3:1: 2 fields; there must be 25, parted by tabs");
     refused(HEAD WORDS "1\t-5\t0\t-\t-\t-\t-\t-\t-\t-\t-\t1\t-\t-\t2\t-\n",
             "3:53: 'seq' is '-5'; it must be a whole number below 10^18, or - if it is not known");
@@ -455,11 +318,10 @@ static void tables_that_are_wrong_are_refused_with_their_place(void **state)
             "gpt2\t-\tsm_80\tPyTorch\ttrain\tfloat16\teager\tall\tnone\t1\t1\t0\t-\t-\t-\t-\t-\t-\t-\t-\t1\t-\t-\t2"
             "\t-\n",
             "3:1: 'mode' must be infer or generate");
-    refused(
-        HEAD "gpt2\t-\tsm_80\tPyTorch\tinfer\tint4\teager\tall\tnone\t1\t1\t0\t-\t-\t-\t-\t-\t-\t-\t-\t1\t-\t-\t2\t-"
-             "\n",
-        "3:1: 'precision' must be float32, float16 or bfloat16; int8, int4 or fp8 where all numbers of the model are "
-        "0");
+    refused(HEAD
+            "gpt2\t-\tsm_80\tPyTorch\tinfer\tint4\teager\tall\tnone\t1\t1\t0\t-\t-\t-\t-\t-\t-\t-\t-\t1\t-\t-\t2\t-"
+            "\n",
+            "3:1: 'precision' must be float32, float16 or bfloat16");
 }
 
 int main(void)
@@ -471,15 +333,10 @@ int main(void)
         cmocka_unit_test(a_filter_chooses_rows_by_their_ids_as_records),
         cmocka_unit_test(what_a_table_cannot_hold_is_left_out),
         cmocka_unit_test(a_model_is_looked_up),
-        cmocka_unit_test(a_table_may_lack_what_is_replayed),
-        cmocka_unit_test(segments_of_another_program_are_replayed),
-        cmocka_unit_test(measurements_of_one_case_that_differ_all_count),
-        cmocka_unit_test(a_spread_is_of_the_figures_that_are_known),
-        cmocka_unit_test(peaks_that_no_law_holds_for_are_refused),
+        cmocka_unit_test(older_tables_are_read),
+        cmocka_unit_test(a_measurement_of_two_sources_is_a_repeat),
         cmocka_unit_test(figures_that_cannot_be_are_left_out_and_counted),
-        cmocka_unit_test(the_devices_of_a_class_are_told),
         cmocka_unit_test(words_from_outside_do_not_act),
-        cmocka_unit_test(a_table_has_what_has_no_terms),
         cmocka_unit_test(tables_that_are_wrong_are_refused_with_their_place),
     };
     return cmocka_run_group_tests(tests, file_make, file_remove);

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "harness/law/optimizer_law.h"
+#include "harness/law/law_page.h"
 
 static const struct point_places places = {.catalogue_dir = "models/catalogue"};
 static const char *const records[] = {"results/reference/host-intel-r-xeon-r-processor",
@@ -92,15 +92,20 @@ static void claims_are_held_against_their_own_cases(void **state)
     assert_true(isnan(measured));
 }
 
-static void the_text_says_whose_each_figure_is(void **state)
+static void the_page_has_groups_and_claims(void **state)
 {
+    static const enum report_format formats[] = {REPORT_TABLE, REPORT_MARKDOWN, REPORT_CSV};
+    static const char *const rows[] = {"sgd-momentum    float32", "| sgd-momentum | float32 |",
+                                       "sgd-momentum,float32,sum"};
     (void)state;
-    struct text text = {0};
-    optimizer_text_append(&text, &law);
-    assert_non_null(strstr(text_string(&text), "      adam in bfloat16: sum\n"));
-    assert_non_null(strstr(text_string(&text), "   5  nothing that was measured\n"));
-    assert_non_null(strstr(text_string(&text), "  18  nothing that was measured\n"));
-    text_release(&text);
+    const struct law_subject subject = {&law, "0"};
+    for (size_t at = 0; at < 3; at++) {
+        struct text text = {0};
+        assert_int_equal(page_render(&optimizer_page, &subject, formats[at], NULL, &text, NULL), STATUS_OK);
+        assert_non_null(strstr(text_string(&text), rows[at]));
+        assert_int_equal(strstr(text_string(&text), "Megatron-LM") != NULL, formats[at] != REPORT_CSV);
+        text_release(&text);
+    }
     struct json *document = optimizer_law_json(&law, "0");
     assert_string_equal(json_string_or(json_get(document, "law"), ""), "optimizer");
     assert_int_equal(json_count(json_get(document, "groups")), law.group_count);
@@ -122,7 +127,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(states_take_the_bytes_of_their_dtype),
         cmocka_unit_test(claims_are_held_against_their_own_cases),
-        cmocka_unit_test(the_text_says_whose_each_figure_is),
+        cmocka_unit_test(the_page_has_groups_and_claims),
         cmocka_unit_test(records_without_training_are_refused),
     };
     return cmocka_run_group_tests(tests, law_make, law_remove);
