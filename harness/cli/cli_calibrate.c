@@ -74,10 +74,10 @@ const struct command command_calibrate = {
                "does not judge a case by constants that the case calibrated.\n"
                "\n"
                "With --law RECORDS may be up to a thousand, of any suites and devices, or tables that --points has\n"
-               "written (of which --filter matches the ids that their words and numbers make). inference-overhead\n"
-               "is fitted to the cases of a host, which replay predicts, and tested on those of GPUs, which come\n"
-               "first on its page (docs/CALIBRATION.md); `assay estimate --calibration` reads what --output wrote.\n"
-               "assay factor answers what to use in place of 1.2 x the weights.\n",
+               "written, whose lines grep chooses and not --filter. inference-overhead is fitted to the cases of a\n"
+               "host, which replay predicts, and tested on those of GPUs, which come first on its page\n"
+               "(docs/CALIBRATION.md); `assay estimate --calibration` reads what --output wrote. assay factor\n"
+               "answers what to use in place of 1.2 x the weights.\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = OPERAND_COUNT_MAXIMUM,

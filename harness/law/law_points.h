@@ -74,10 +74,10 @@ enum status_code point_model_find(const struct point_places *places, const char 
                                   struct model *model);
 
 /* Adds the cases of a file of records, or of a folder of them, or of a table of points (which its first line says).
- * filter: a shell pattern of ids or tags; NULL: all; a table has no tags, and the id of a row is the one that its
- * words and numbers make (suite/identity.h), whatever a record of it said beside them. STATUS_INVALID with
- * "FILE:LINE: ..." for a table that is wrong; the errors of record_stream_next. *points begins as all zero, and is
- * released by the caller, also after an error. */
+ * filter: a shell pattern of ids or tags of records; NULL: all; a table has neither, and grep chooses its lines.
+ * STATUS_INVALID with "FILE:LINE: ..." for a table that is wrong, or that a filter was given for; the errors of
+ * record_stream_next. path outlives *points, which begins as all zero and is released by the caller, also after an
+ * error. */
 enum status_code law_points_read(const char *path, const char *filter, const struct point_places *places,
                                  struct law_points *points, struct status *error);
 
@@ -104,7 +104,7 @@ struct line_source;
 bool points_table_begins(const char *bytes, size_t length);
 
 /* Reads the lines of a table. */
-enum status_code points_table_read(struct line_source *lines, const char *path, const char *filter,
-                                   const struct point_places *places, struct law_points *points, struct status *error);
+enum status_code points_table_read(struct line_source *lines, const char *path, const struct point_places *places,
+                                   struct law_points *points, struct status *error);
 
 #endif

@@ -166,7 +166,8 @@ static double error_of(const struct law_point *point, double predicted)
     return (predicted - (double)point->allocated_bytes) / (double)point->allocated_bytes;
 }
 
-static enum status_code kind_leave_out(const struct bench *bench, struct law_kind *kind, int model, bool is_first,
+static enum status_code kind_leave_out(const struct bench *bench, struct law_kind *kind,
+                                       const struct structural_fit *whole, int model, bool is_first,
                                        struct status *error)
 {
     struct overhead_law *law = bench->law;
@@ -178,7 +179,7 @@ static enum status_code kind_leave_out(const struct bench *bench, struct law_kin
     for (int at = 0; at < kind->case_count && code == STATUS_OK; at++) {
         const struct law_point *point = &law->points->all[kind->points[at]];
         if (bench->models[kind->points[at]] == model) {
-            law->errors[FORM_STRUCTURAL][kind->points[at]] = error_of(point, structural_predict(point, &fit));
+            law->errors[FORM_STRUCTURAL][kind->points[at]] = error_of(point, structural_predict(point, &fit, whole));
         }
     }
     return code;
@@ -193,7 +194,7 @@ static void kind_test(const struct bench *bench, struct law_kind *kind, const st
     for (int at = 0; at < law->points->count; at++) {
         const struct law_point *point = &law->points->all[at];
         if (law_point_is_test(point) && strcmp(point->kind, kind->kind) == 0) {
-            law->errors[FORM_STRUCTURAL][at] = error_of(point, structural_predict(point, fit));
+            law->errors[FORM_STRUCTURAL][at] = error_of(point, structural_predict(point, fit, fit));
             found[count] = law->errors[FORM_STRUCTURAL][at];
             count += !point->is_repeat;
         }
@@ -210,7 +211,7 @@ static enum status_code kind_make(const struct bench *bench, struct law_kind *ki
     enum status_code code = structural_fit_make(law->points, kind, bench->models, -1, &fit, error);
     for (int model = 0; model < bench->model_count && code == STATUS_OK; model++) {
         if (has_model(bench, kind, model)) {
-            code = kind_leave_out(bench, kind, model, left_out++ == 0, error);
+            code = kind_leave_out(bench, kind, &fit, model, left_out++ == 0, error);
         }
     }
     if (code != STATUS_OK) {

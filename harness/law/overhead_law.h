@@ -123,7 +123,9 @@ struct structural_fit {
 enum status_code structural_fit_make(const struct law_points *points, const struct law_kind *kind, const int *models,
                                      int without, struct structural_fit *fit, struct status *error);
 
-/* Its prediction of allocated bytes on the class of the point; NaN: its points lack a term of the moment. */
-double structural_predict(const struct law_point *point, const struct structural_fit *fit);
+/* Its prediction of allocated bytes on the class of the point; NaN: its points lack a term of the highest moment, or do
+ * not identify one that the fit to all of them (which may be the same) identifies. */
+double structural_predict(const struct law_point *point, const struct structural_fit *fit,
+                          const struct structural_fit *whole);
 
 #endif

@@ -68,7 +68,7 @@ static void tests_describe(const struct overhead_law *law, struct page *page)
     }
     page_words(page, BLOCK_HEADING, MEDIUM_ALL, "On GPUs, which nothing was fitted to");
     forms_describe(page, law->all.errors);
-    page_words(page, BLOCK_SUBHEADING, MEDIUM_ALL, "the structural form by source and program");
+    page_words(page, BLOCK_SUBHEADING, MEDIUM_ALL, "The structural form by source and program");
     struct page_table *table = errors_table(page);
     for (int at = 0; at < law->test_count; at++) {
         struct text name = {0};
@@ -88,8 +88,8 @@ static void replay_describe(const struct overhead_law *law, struct page *page)
     page_words(page, BLOCK_HEADING, MEDIUM_ALL, "On replay, each model left out in turn");
     forms_describe(page, law->left_out);
     page_say(page, BLOCK_NOTE, MEDIUM_ALL,
-             "This says how well the law compresses replay, and nothing of GPUs. Not counted are %d cases of moments "
-             "that only their own model tells, and %d of kinds with fewer than %d models.",
+             "This says how well the law compresses replay, and nothing of GPUs. Not counted are %d cases that need a "
+             "coefficient which only their own model identifies, and %d of kinds with fewer than %d models.",
              law->untold_count, law->unfit_count, MODELS_MINIMUM);
 }
 
@@ -138,7 +138,7 @@ static void kinds_describe(const struct overhead_law *law, struct page *page)
 {
     enum { COUNT = 2 + TERM_COUNT };
     struct page_column columns[COUNT] = {
-        {.title = "kind", .kind = CELL_WORD, .width = 15, .width_most = 24},
+        {.title = "kind", .kind = CELL_WORD, .width = 16},
         [COUNT - 1] = {.title = "cond", .kind = CELL_MARK, .width = 6},
     };
     page_words(page, BLOCK_HEADING, MEDIUM_ALL, "The structural form: how many of each tensor are held at once");

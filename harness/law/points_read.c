@@ -156,7 +156,10 @@ enum status_code law_points_read(const char *path, const char *filter, const str
     enum status_code code = line_source_begin(lines, &bytes, &length, error);
     bool is_table = code == STATUS_OK && points_table_begins(bytes, length);
     if (is_table) {
-        code = points_table_read(lines, path, filter, places, points, error);
+        code = filter == NULL
+                   ? points_table_read(lines, path, places, points, error)
+                   : status_set_at(error, STATUS_INVALID, (struct file_place){path, 0, 0},
+                                   "--filter chooses records, and this is a table; choose its lines with grep");
     }
     line_source_close(lines);
     return is_table || code != STATUS_OK ? code : records_read(path, filter, places, points, error);

@@ -1,6 +1,5 @@
 /* Table of points: tab-separated, so that a spreadsheet, gnuplot and pandas read it too. It comes from outside: every
  * field is checked. */
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +7,6 @@
 #include "harness/base/size.h"
 #include "harness/law/law_points.h"
 #include "harness/record/line_source.h"
-#include "harness/suite/identity.h"
 
 #define TABLE_MARK "# assay law points 1"
 
@@ -174,56 +172,8 @@ static enum status_code point_check(const struct row *row, const struct law_poin
     return cause == NULL ? STATUS_OK : status_set_at(error, STATUS_INVALID, place, "%s", cause);
 }
 
-/* The workload that the words of a row make, for its id. */
-static struct workload row_workload(const struct law_point *point, bool is_image, const char *attention)
-{
-    bool generates = strcmp(point->mode, "generate") == 0, has_head = strcmp(point->logits, "none") != 0;
-    struct workload workload = workload_default(generates ? MODE_GENERATE : MODE_INFER);
-    workload_set(&workload, "precision", point->precision, NULL);
-    workload_set(&workload, "attention", attention, NULL);
-    workload.head = has_head ? HEAD_LM : HEAD_BARE;
-    workload.batch = point->batch;
-    workload.seq = is_image ? 0 : point->seq;
-    if (has_head && !generates) {
-        workload_set(&workload, "logits", point->logits, NULL);
-    }
-    if (generates) {
-        workload.new_tokens = point->new_tokens;
-        workload_set(&workload, "cache", point->cache, NULL);
-    }
-    return workload;
-}
-
-static bool id_matches(const struct law_point *point, bool is_image, const char *attention, const char *filter)
-{
-    const struct case_traits traits = {
-        .is_image = is_image, .has_attention = strcmp(attention, "none") != 0, .writes_text = !is_image};
-    struct identity identity = {.model = point->model, .workload = row_workload(point, is_image, attention)};
-    struct text id = {0};
-    identity.fields = workload_fields_said(&identity.workload, traits);
-    identity_id(&identity, &id);
-    bool matches = !id.failed && fnmatch(filter, text_string(&id), 0) == 0;
-    text_release(&id);
-    return matches;
-}
-
-/* A class that attends eagerly whatever was asked has a row that says eager and an id that need not; an image whose
- * model is yet to be looked up has a row that does not say so. */
-static bool row_matches(const struct law_point *point, const char *filter)
-{
-    bool is_image = point->image_values > 0, is_open = point->image_values < 0;
-    bool is_eager = strcmp(point->attention, "eager") == 0;
-    bool matches = filter == NULL;
-    for (int image = 0; image < 2 && !matches; image++) {
-        bool is_asked = is_open || is_image == (image == 1);
-        matches = is_asked && (id_matches(point, image == 1, point->attention, filter) ||
-                               (is_eager && id_matches(point, image == 1, "sdpa", filter)));
-    }
-    return matches;
-}
-
-static enum status_code row_add(const struct row *row, const char *filter, const struct point_places *places,
-                                struct law_points *points, struct status *error)
+static enum status_code row_add(const struct row *row, const struct point_places *places, struct law_points *points,
+                                struct status *error)
 {
     struct law_point point = {0};
     enum point_reason reason = POINT_COUNTED;
@@ -234,7 +184,7 @@ static enum status_code row_add(const struct row *row, const char *filter, const
     }
     point.source = row->path;
     code = code == STATUS_OK ? point_check(row, &point, error) : code;
-    if (code != STATUS_OK || !row_matches(&point, filter)) {
+    if (code != STATUS_OK) {
         return code;
     }
     if (!numbers_are_given(&point) &&
@@ -258,8 +208,8 @@ static enum status_code headings_check(const struct row *row, struct status *err
     return STATUS_OK;
 }
 
-enum status_code points_table_read(struct line_source *lines, const char *path, const char *filter,
-                                   const struct point_places *places, struct law_points *points, struct status *error)
+enum status_code points_table_read(struct line_source *lines, const char *path, const struct point_places *places,
+                                   struct law_points *points, struct status *error)
 {
     struct source_line line;
     bool more = true;
@@ -276,7 +226,7 @@ enum status_code points_table_read(struct line_source *lines, const char *path, 
         }
         code = row_cut(line.bytes, &row, error);
         if (code == STATUS_OK) {
-            code = row.wanted > 0 ? row_add(&row, filter, places, points, error) : headings_check(&row, error);
+            code = row.wanted > 0 ? row_add(&row, places, points, error) : headings_check(&row, error);
             row.wanted = row.count;
         }
     }

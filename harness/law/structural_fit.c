@@ -89,14 +89,16 @@ enum status_code structural_fit_make(const struct law_points *points, const stru
     return STATUS_OK;
 }
 
-double structural_predict(const struct law_point *point, const struct structural_fit *fit)
+double structural_predict(const struct law_point *point, const struct structural_fit *fit,
+                          const struct structural_fit *whole)
 {
     struct overhead_row row;
     enum overhead_moment moment = MOMENT_FEED;
     overhead_row_make(point, PART_WHOLE, &row);
     double beside = overhead_row_value(&row, fit->coefficients, &moment);
     for (int term = 0; term < TERM_COUNT; term++) {
-        if (row.bytes[moment][term] > 0.0 && !fit->solution.is_seen[term]) {
+        bool is_lost = whole->solution.is_identified[term] && !fit->solution.is_identified[term];
+        if (row.bytes[moment][term] > 0.0 && (is_lost || !fit->solution.is_seen[term])) {
             return NAN;
         }
     }

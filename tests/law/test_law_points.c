@@ -63,7 +63,7 @@ static void records_of_the_reference_count(void **state)
     law_points_release(&points);
 }
 
-static void a_filter_chooses_cases(void **state)
+static void a_filter_chooses_records(void **state)
 {
     (void)state;
     struct law_points points = {0};
@@ -74,6 +74,9 @@ static void a_filter_chooses_cases(void **state)
     for (int at = 0; at < points.count; at++) {
         assert_string_equal(points.all[at].model, "gpt2");
     }
+    assert_int_equal(law_points_read("results/laws/host-points.tsv", "gpt2*", &places, &points, &error),
+                     STATUS_INVALID);
+    assert_string_equal(error.text, "--filter chooses records, and this is a table; choose its lines with grep");
     law_points_release(&points);
 }
 
@@ -97,43 +100,6 @@ static void a_table_is_read_as_it_was_written(void **state)
     text_release(&once_more);
     law_points_release(&points);
     law_points_release(&again);
-}
-
-/* Each point is found by its id, and by it alone what the records of the id are; by a pattern as many as of records. */
-static void a_filter_chooses_rows_by_their_ids_as_records(void **state)
-{
-    (void)state;
-    static const char *const filters[] = {"gpt2/infer/*",
-                                          "*/generate/*",
-                                          "*/b1/*",
-                                          "*/s128",
-                                          "*/last*",
-                                          "*/static",
-                                          "*vit*/infer/float32/*",
-                                          "bert-base-uncased/infer/float32/b2/s96",
-                                          "gpt2",
-                                          "*/eager*"};
-    const char *records = "results/reference/host-intel-r-xeon-r-processor";
-    struct law_points points = {0};
-    struct text table = {0};
-    int found = 0;
-    assert_int_equal(law_points_read(records, NULL, &places, &points, NULL), STATUS_OK);
-    assert_int_equal(points_table_write(&points, &table, NULL), STATUS_OK);
-    file_write(text_string(&table));
-    for (size_t at = 0; at < sizeof filters / sizeof filters[0]; at++) {
-        struct law_points ours = {0}, theirs = {0};
-        assert_int_equal(law_points_read(path, filters[at], &places, &ours, NULL), STATUS_OK);
-        assert_int_equal(law_points_read(records, filters[at], &places, &theirs, NULL), STATUS_OK);
-        if (ours.count != theirs.count) {
-            fail_msg("%s: %d rows, %d of records", filters[at], ours.count, theirs.count);
-        }
-        found += ours.count > 0 && ours.count < points.count;
-        law_points_release(&ours);
-        law_points_release(&theirs);
-    }
-    assert_true(found >= 6);
-    text_release(&table);
-    law_points_release(&points);
 }
 
 /* What is written can be read, and what could not be read is no point. */
@@ -328,9 +294,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records_of_the_reference_count),
-        cmocka_unit_test(a_filter_chooses_cases),
+        cmocka_unit_test(a_filter_chooses_records),
         cmocka_unit_test(a_table_is_read_as_it_was_written),
-        cmocka_unit_test(a_filter_chooses_rows_by_their_ids_as_records),
         cmocka_unit_test(what_a_table_cannot_hold_is_left_out),
         cmocka_unit_test(a_model_is_looked_up),
         cmocka_unit_test(older_tables_are_read),
