@@ -5,9 +5,9 @@
 #include "harness/kernels/body_random.h"
 #include "harness/kernels/body_rows.h"
 
-BODY int64_t sequence_element(int64_t index, int64_t columns, int64_t start)
+BODY int64_t sequence_element(int64_t index, int64_t columns, int64_t start, int64_t step)
 {
-    return start + index % columns;
+    return start + index % columns * step;
 }
 
 struct mask_shape {

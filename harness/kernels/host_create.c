@@ -152,7 +152,7 @@ const char *host_sequence(const struct operation_call *call)
     struct rows rows = rows_of(&call->tensors[0]);
     int64_t *out = call->tensors[0].data;
     for (int64_t k = 0; k < rows.count * rows.columns; k++) {
-        out[k] = sequence_element(k, rows.columns, call->attributes.i[0]);
+        out[k] = sequence_element(k, rows.columns, call->attributes.i[0], call->attributes.i[1]);
     }
     return NULL;
 }

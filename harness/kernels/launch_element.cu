@@ -152,7 +152,7 @@ static __global__ void integer_kernel(const __grid_constant__ struct element_lau
 
 static __global__ void sequence_kernel(const __grid_constant__ struct element_launch launch, int64_t columns)
 {
-    integers_create(&launch, [&](int64_t k) { return sequence_element(k, columns, launch.i0); });
+    integers_create(&launch, [&](int64_t k) { return sequence_element(k, columns, launch.i0, launch.i1); });
 }
 
 static __global__ void mask_kernel(const __grid_constant__ struct element_launch launch, struct mask_shape shape)

@@ -22,7 +22,7 @@
  * FILL                    -> out any; out = f[0] (any dtype; nf4x2: the byte)
  * RANDOM_NORMAL           -> out dense; f[0] = mean, f[1] = deviation, i[0] = seed; element k depends on (seed, k) only
  * RANDOM_INTEGER          -> out i64 dense; uniform in [0, i[1]); i[0] = seed
- * SEQUENCE                -> out i64 dense; element k = i[0] + (k modulo columns): each row counts from i[0]
+ * SEQUENCE                -> out i64 dense; element k = i[0] + i[1] (k modulo columns): each row counts from i[0]
  * CAUSAL_MASK             -> out dense [.., rows, columns]; 0 if column <= row + i[0], else the lowest finite value
  * DYNAMIC_MAP             -> out f32 dense [256]; the numbers that the codes of ADAM_8BIT stand for (body_map_codes.h);
  *                            i[0] = 1: signed

@@ -165,6 +165,7 @@ void tape_init_normal(struct tape *tape, struct value *value, double mean, doubl
 void tape_fill(struct tape *tape, struct value *value, double number);
 void tape_init_integers(struct tape *tape, struct value *value, int64_t bound); /* uniform in [0, bound) */
 void tape_sequence(struct tape *tape, struct value *value, int64_t first);      /* each row counts from first */
+void tape_sequence_by(struct tape *tape, struct value *value, int64_t first, int64_t step);
 /* [1, 1, rows, columns]: 0 if the row may look at the column, else the lowest finite number. */
 struct value *tape_causal_mask(struct tape *tape, enum dtype dtype, int64_t batch, int64_t rows, int64_t columns);
 /* The same if the first row is position `first` of the columns. */
@@ -305,13 +306,11 @@ struct value *tape_max_pool(struct tape *tape, struct value *a, int64_t kernel, 
  * (attention_choice.h), or of our own, which needs least. */
 struct attention_settings {
     double scale;
-    double dropout; /* acts in training only */
-    bool causal;    /* not together with a mask */
-    bool native;    /* our own kernel, whatever the target */
-    bool
-        /* q was made head by head, as a concatenation makes it: cuDNN's and flash's output is stored alike */
-        heads_first;
-    bool broadcast; /* PyTorch is not told that fewer key heads are groups (enable_gqa), and so takes its math form */
+    double dropout;   /* acts in training only */
+    bool causal;      /* not together with a mask */
+    bool native;      /* our own kernel, whatever the target */
+    bool heads_first; /* q was made head by head, as by a concatenation: cuDNN's and flash's output is stored alike */
+    bool broadcast;   /* PyTorch is not told that fewer key heads are groups (enable_gqa), and so takes its math form */
     /* [B or 1, 1 or a, S or 1, T], bool (true: may look) or numbers to be added; NULL: none. A bool mask is converted
      * by every call and kept for the backward pass, as in PyTorch. Numbers may want a gradient. */
     struct value *mask;
@@ -329,6 +328,8 @@ struct value *tape_repeat_heads(struct tape *tape, struct value *a, int64_t head
 /* -- groups: rows of a mixture of experts, sorted by expert (op_grouped.c) */
 /* a [n] or [n, h] at ids, i64 [m] -> [m] or [m, h]: a[ids]. */
 struct value *tape_rows(struct tape *tape, struct value *a, struct value *ids);
+/* Of blocks, a[arange(m), ids]. */
+struct value *tape_rows_beside(struct tape *tape, struct value *a, struct value *ids);
 /* i64 [m], each in [0, bound) -> the same, rising, and where each was. */
 struct value *tape_sort_ids(struct tape *tape, struct value *ids, int64_t bound, struct value **places);
 /* Sorted ids -> i32 [groups]: how many are of each group or of one before it. Its temporaries belong to the open

@@ -62,7 +62,12 @@ void tape_init_integers(struct tape *tape, struct value *value, int64_t bound)
 
 void tape_sequence(struct tape *tape, struct value *value, int64_t first)
 {
-    struct operation_attributes attributes = attributes_i(first, 0);
+    tape_sequence_by(tape, value, first, 1);
+}
+
+void tape_sequence_by(struct tape *tape, struct value *value, int64_t first, int64_t step)
+{
+    struct operation_attributes attributes = attributes_i(first, step);
     fill_run(tape, OPCODE_SEQUENCE, value, &attributes);
 }
 

@@ -80,7 +80,7 @@ void reference_create(const struct operation_call *call, double *const *values)
             uint64_t bits = (uint64_t)random_bits(key, 2 * counter) << 32 | random_bits(key, 2 * counter + 1);
             *to = (double)(bits % (uint64_t)i[1]);
         } else if (call->opcode == OPCODE_SEQUENCE) {
-            *to = (double)(i[0] + k % columns);
+            *to = (double)(i[0] + i[1] * (k % columns));
         } else {
             *to = k % columns <= k / columns % rows + i[0] ? 0.0 : lowest_of(out->dtype);
         }
