@@ -133,10 +133,21 @@
     X(MODULE_LOADING_LAZY, "lazy")                                                                                     \
     X(MODULE_LOADING_EAGER, "eager")
 
+/* What the model ends in. A model has one head over tokens or images, "lm"; the three words behind it say which kind is
+ * meant, and stand for it where the model has that kind. models/config/head.h. */
 #define HEAD_TABLE(X)                                                                                                  \
-    X(HEAD_DEFAULT, "default") /* bare for load, lm otherwise; nobody writes it */                                     \
+    X(HEAD_DEFAULT, "default") /* what the configuration names; nobody writes it */                                    \
     X(HEAD_BARE, "bare")                                                                                               \
-    X(HEAD_LM, "lm")
+    X(HEAD_LM, "lm")                                                                                                   \
+    X(HEAD_CAUSAL_LM, "causal-lm")                                                                                     \
+    X(HEAD_MASKED_LM, "masked-lm")                                                                                     \
+    X(HEAD_SEQ2SEQ_LM, "seq2seq-lm")                                                                                   \
+    X(HEAD_IMAGE, "image")                                                                                             \
+    X(HEAD_SEQUENCE, "sequence")   /* a class of each sequence */                                                      \
+    X(HEAD_TOKEN, "token")         /* a class of each token */                                                         \
+    X(HEAD_QUESTION, "question")   /* where an answer begins and ends */                                               \
+    X(HEAD_ENCODER, "encoder")     /* of an encoder and a decoder: the first alone */                                  \
+    X(HEAD_EMBEDDING, "embedding") /* no head: the mean over the tokens of a sequence, as sentence-transformers */
 
 /* Of a training: the third shows what stays, and reserved bytes may grow in a later one; all are on the tape. */
 enum { TRAINING_STEPS_USUAL = 3, TRAINING_STEPS_MAXIMUM = 64 };
@@ -177,9 +188,8 @@ enum { TRAINING_STEPS_USUAL = 3, TRAINING_STEPS_MAXIMUM = 64 };
       workload_is_bitsandbytes(workload) && workload->precision == PRECISION_INT4, "double-quant", HAS_OPTION,         \
       "double-quant", NULL, "scales are quantised too, bnb_4bit_use_double_quant (int4)",                              \
       .remedy = "write --precision int4")                                                                              \
-    X(STORED_HEAD, stored_head, SWITCH, UNUSUAL, false, IN_ALL, workload->head != HEAD_BARE, "stored-head",            \
-      HAS_OPTION, "stored-head", NULL, "the checkpoint has a head of its own, although it is tied",                    \
-      .remedy = "write --head lm")                                                                                     \
+    X(STORED_HEAD, stored_head, SWITCH, UNUSUAL, false, IN_ALL, workload->head == HEAD_LM, "stored-head", HAS_OPTION,  \
+      "stored-head", NULL, "the checkpoint has a head of its own, although it is tied", .remedy = "write --head lm")   \
     /* Inputs of a layer that share a scale; 0: all of them, which configurations write as -1. */                      \
     X(GROUP_SIZE, group_size, COUNT, UNUSUAL, 128, IN_ALL, workload_is_packed(workload), "group%", HAS_OPTION,         \
       "group-size", "N", "inputs that share a scale; 0: all of them (gptq, awq; default: 128)", .remedy = GPTQ_REMEDY) \
@@ -288,7 +298,7 @@ enum { TRAINING_STEPS_USUAL = 3, TRAINING_STEPS_MAXIMUM = 64 };
       "weight-average", "W", "none (default), averaged-model, timm-ema[-v2]: an average of the weights (train)",       \
       .usual_is_no = true, .refusal = "changes no weights; leave it out, or write")                                    \
     X(LOGITS, logits, NAME, NULLABLE, mode == MODE_GENERATE ? LOGITS_LAST : LOGITS_ALL, IN_PASS,                       \
-      !traits.is_image && workload->head != HEAD_BARE, "logits-%", HAS_OPTION, "logits", "all|last",                   \
+      !traits.is_image && workload->head == HEAD_LM, "logits-%", HAS_OPTION, "logits", "all|last",                     \
       "rows of the head that are computed (default: all; generate: last)", .label = "%", .usual_is_no = true)          \
     /* The plain pass returns keys and values (past_key_values); a model that does not write text has none. */         \
     X(USE_CACHE, use_cache, SWITCH, UNUSUAL, false, IN_INFER | IN_TRAIN, traits.writes_text, "use-cache", HAS_OPTION,  \
@@ -310,8 +320,9 @@ enum { TRAINING_STEPS_USUAL = 3, TRAINING_STEPS_MAXIMUM = 64 };
       "float32-outputs", HAS_OPTION, "float32-outputs", NULL,                                                          \
       "what a pass returns is copied to float32, as accelerate does (autocast)",                                       \
       .refusal = "has no plain forward pass; leave it out, or write", .remedy = "write --precision amp-bfloat16")      \
-    X(METRICS, metrics, NAME, UNUSUAL, METRICS_NONE, IN_TRAIN, traits.writes_text, "metrics-%", HAS_OPTION, "metrics", \
-      "W", "none (default), accuracy, entropy-accuracy: of the logits, as TRL logs them (train)", .usual_is_no = true, \
+    X(METRICS, metrics, NAME, UNUSUAL, METRICS_NONE, IN_TRAIN, traits.writes_text && workload->head == HEAD_LM,        \
+      "metrics-%", HAS_OPTION, "metrics", "W",                                                                         \
+      "none (default), accuracy, entropy-accuracy: of the logits, as TRL logs them (train)", .usual_is_no = true,      \
       .refusal = "has no logits of a training step; leave it out, or write")                                           \
     X(AUTOCAST_CACHE, autocast_cache, NAME, UNUSUAL, AUTOCAST_CACHE_ENABLED, IN_PASS, workload_is_autocast(workload),  \
       "autocast-cache-%", HAS_OPTION, "autocast-cache", "W",                                                           \
@@ -342,8 +353,9 @@ enum { TRAINING_STEPS_USUAL = 3, TRAINING_STEPS_MAXIMUM = 64 };
     /* Says nothing about segments, but about what lies beside them: harness/tape/module_table.h. */                   \
     X(MODULE_LOADING, module_loading, NAME, UNUSUAL, MODULE_LOADING_LAZY, IN_ALL, true, "modules-%", HAS_OPTION,       \
       "module-loading", "lazy|eager", "lazy (default), or eager: all kernels at once, as drivers before 515")          \
-    X(HEAD, head, NAME, NULLABLE, HEAD_DEFAULT, IN_ALL, true, "head-%", HAS_OPTION, "head", "bare|lm",                 \
-      "without or with the head of the task (default: bare for load, else lm)", .lowest = HEAD_BARE, .label = "%")
+    X(HEAD, head, NAME, NULLABLE, HEAD_DEFAULT, IN_ALL, true, "head-%", HAS_OPTION, "head", "H",                       \
+      "bare, lm, sequence, token, question, encoder or embedding (default: by config.json)", .lowest = HEAD_BARE,      \
+      .label = "%")
 
 /* ---- what follows from the table ---- */
 

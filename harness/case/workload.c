@@ -337,18 +337,18 @@ static enum status_code carrying_check(const struct workload *workload, struct s
 static enum status_code result_check(const struct workload *workload, struct status *error)
 {
     bool trains = workload->mode == MODE_TRAIN;
-    if (trains && workload->head == HEAD_BARE) {
-        return status_set(error, STATUS_INVALID, "%s: training needs a loss; write %s",
-                          workload_name_words(error, FIELD_HEAD, "bare").text,
+    bool writes = head_has_loss(workload->head) && workload->head < HEAD_SEQUENCE;
+    const struct workload_words head = workload_name_words(error, FIELD_HEAD, head_name(workload->head));
+    if (trains && !head_has_loss(workload->head)) {
+        return status_set(error, STATUS_INVALID, "%s: training needs a loss; write %s", head.text,
                           workload_name_words(error, FIELD_HEAD, "lm").text);
     }
     if (workload->padding && workload->mode == MODE_GENERATE) {
         return status_set(error, STATUS_INVALID, "%s: the prompts of mode generate have one length; write false",
                           workload_key_words(error, FIELD_PADDING).text);
     }
-    if (workload->mode == MODE_GENERATE && workload->head == HEAD_BARE) {
-        return status_set(error, STATUS_INVALID, "%s: a token is chosen by the head; write %s",
-                          workload_name_words(error, FIELD_HEAD, "bare").text,
+    if (workload->mode == MODE_GENERATE && !writes) {
+        return status_set(error, STATUS_INVALID, "%s: a token is chosen by the head; write %s", head.text,
                           workload_name_words(error, FIELD_HEAD, "lm").text);
     }
     if (trains && workload->logits == LOGITS_LAST) {

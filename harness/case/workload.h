@@ -31,8 +31,12 @@ struct case_traits {
 /* The fields that say something about a case: bit 1 << field (there are at most 64), that of the model always. */
 uint64_t workload_fields_said(const struct workload *workload, struct case_traits traits);
 
-/* The head of a case that says none: bare for load, lm otherwise. */
+/* The head of a case that says none, of a model whose configuration names none: bare for load, lm otherwise. What a
+ * configuration names comes first: models/config/head.h. */
 enum head workload_head(const struct workload *workload);
+
+/* Whether the class of a head has a loss of its own: a class without one is not trained. */
+bool head_has_loss(enum head head);
 
 /* The value: of a name its enumerator, of a switch 0 or 1, of a share millionths, of
  * a text 1 if there is one. */

@@ -95,8 +95,22 @@ static const struct {
     {FIELD_PROGRAM, "peft", "peft-script"},
     {FIELD_PROGRAM, "trl", "trl-sft"},
     {FIELD_PROGRAM, "sfttrainer", "trl-sft"},
-    {FIELD_HEAD, "causal-lm", "lm"},
     {FIELD_HEAD, "none", "bare"},
+    /* Tasks, as the Hugging Face hub and PEFT name them. */
+    {FIELD_HEAD, "feature-extraction", "bare"},
+    {FIELD_HEAD, "text-generation", "causal-lm"},
+    {FIELD_HEAD, "fill-mask", "masked-lm"},
+    {FIELD_HEAD, "seq-2-seq-lm", "seq2seq-lm"},
+    {FIELD_HEAD, "image-classification", "image"},
+    {FIELD_HEAD, "sequence-classification", "sequence"},
+    {FIELD_HEAD, "text-classification", "sequence"},
+    {FIELD_HEAD, "seq-cls", "sequence"},
+    {FIELD_HEAD, "token-classification", "token"},
+    {FIELD_HEAD, "token-cls", "token"},
+    {FIELD_HEAD, "question-answering", "question"},
+    {FIELD_HEAD, "question-ans", "question"},
+    {FIELD_HEAD, "sentence-similarity", "embedding"},
+    {FIELD_HEAD, "mean", "embedding"},
 };
 
 /* Why no value stands for optimizers that transformers' TrainingArguments(optim=...) names, and what is closest. */

@@ -2,6 +2,11 @@
  * the fields alone, not on the register of fields nor on a check. */
 #include "harness/case/workload.h"
 
+bool head_has_loss(enum head head)
+{
+    return head != HEAD_BARE && head != HEAD_ENCODER && head != HEAD_EMBEDDING;
+}
+
 bool workload_is_autocast(const struct workload *workload)
 {
     return workload->precision == PRECISION_AMP_FLOAT16 || workload->precision == PRECISION_AMP_BFLOAT16 ||

@@ -10,6 +10,7 @@
 #include "harness/cli/model_notes.h"
 #include "harness/cli/resource_path.h"
 #include "harness/load/element_cast.h"
+#include "models/config/head.h"
 
 static enum status_code memory_refuse(struct status *error)
 {
@@ -52,12 +53,11 @@ static enum status_code head_choose(const struct arguments *arguments, struct lo
 {
     const char *given = arguments_value(arguments, "head");
     struct checkpoint_check check = {0};
-    if (given != NULL && strcmp(given, "bare") != 0 && strcmp(given, "lm") != 0) {
-        return status_set(error, STATUS_INVALID, "load: --head %s is not known; write bare or lm", given);
-    }
     if (given != NULL) {
-        *head = strcmp(given, "bare") == 0 ? HEAD_BARE : HEAD_LM;
-        return STATUS_OK;
+        struct workload workload = workload_default(MODE_LOAD);
+        enum status_code code = workload_set(&workload, "head", given, error);
+        *head = head_of(&load->place.model.config.model_heads, &workload);
+        return code;
     }
     enum status_code code =
         checkpoint_check(load->files.checkpoint, &load->place.model.config, HEAD_DEFAULT, &check, error);
@@ -77,7 +77,7 @@ static enum status_code skeletons_build(const struct arguments *arguments, struc
         code = skeleton_build(config, head, &load->place.skeleton, error);
     }
     if (code == STATUS_OK) {
-        code = skeleton_build(config, head == HEAD_BARE ? HEAD_LM : HEAD_BARE, &load->other, error);
+        code = skeleton_build(config, head_opposite(&config->model_heads, head), &load->other, error);
     }
     if (code == STATUS_OK) {
         const struct skeleton *own = &load->place.skeleton, *other = &load->other;

@@ -127,26 +127,16 @@ static enum status_code inferred_give(const struct arguments *arguments, const s
                             command, model->config.name);
 }
 
-/* Whether the class that the configuration names has a head over the vocabulary. */
-static bool class_has_head(const char *architecture)
-{
-    static const char *const parts[] = {"ForCausalLM", "LMHeadModel", "ForMaskedLM", "ForConditionalGeneration"};
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        if (strstr(architecture, parts[i]) != NULL) {
-            return true;
-        }
-    }
-    return false;
-}
-
 enum status_code head_note_give(const struct arguments *arguments, const struct model *model, struct text *notes,
                                 struct status *error)
 {
     const char *command = arguments->command->name, *head = arguments_value(arguments, "head");
     const struct config *config = &model->config;
     bool is_bare = head != NULL && strcmp(workload_alias(FIELD_HEAD, head), "bare") == 0;
+    enum head stated = config->model_heads.stated;
+    bool is_named = stated != HEAD_DEFAULT && head_has_loss(stated);
     if (model->checkpoint == NULL || model->inferred.is_inferred || model->check.unstored_head_count == 0 ||
-        !class_has_head(config->architecture) || is_bare) {
+        !is_named || is_bare) {
         return STATUS_OK;
     }
     note_give(command, notes,

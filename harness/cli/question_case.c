@@ -13,6 +13,7 @@
 #include "harness/cli/output.h"
 #include "harness/cli/resource_path.h"
 #include "harness/tape/target.h"
+#include "models/config/head.h"
 
 enum { LABEL_COLUMNS = 28, NARROW_LABEL_COLUMNS = 22, LINE_COLUMNS = LABEL_COLUMNS + 38 };
 
@@ -165,8 +166,13 @@ static enum status_code workload_read(const struct arguments *arguments, struct 
 {
     struct workload workload;
     enum status_code code = case_options_read(arguments, &question->precision, &workload, error);
+    const struct config *config = &question->model.config;
     if (code == STATUS_OK) {
-        question->identity = identity_make(arguments->operands[0], &workload, question->model.config.family);
+        workload.head = head_of(&config->model_heads, &workload);
+        code = head_check(&config->model_heads, config->name, workload.head, error);
+    }
+    if (code == STATUS_OK) {
+        question->identity = identity_make(arguments->operands[0], &workload, config->family);
         code = case_options_check(arguments, &question->identity, error);
     }
     if (code == STATUS_OK) {

@@ -12,6 +12,7 @@
 #include "harness/base/size_text.h"
 #include "harness/load/checkpoint_make.h"
 #include "harness/load/element_cast.h"
+#include "models/config/head.h"
 #include "models/find/model_config.h"
 #include "models/workload/workload_tape.h"
 
@@ -80,7 +81,7 @@ static enum status_code draft_predict(struct checkpoint_case *one, struct status
 {
     struct checkpoint_recipe recipe;
     const struct placed_question *question = &one->question;
-    enum head other = question->skeleton->head == HEAD_BARE ? HEAD_LM : HEAD_BARE;
+    enum head other = head_opposite(&question->config->model_heads, question->skeleton->head);
     enum status_code code = recipe_of(question, &recipe, error);
     code = code == STATUS_OK ? checkpoint_draft_make(&recipe, &one->draft, error) : code;
     one->is_drafted = code == STATUS_OK;

@@ -14,14 +14,15 @@ static enum status_code expansion_no_memory(const struct expansion *expansion)
 }
 
 static enum status_code model_look_up(struct expansion *expansion, const struct node *node, const char *name,
-                                      const struct family **family)
+                                      struct model_entry *entry)
 {
     struct model model;
     if (strlen(name) >= sizeof model.config.name) {
         return node_fail(expansion->tree, node, expansion->error, "model: longer than %zu characters; shorten the path",
                          sizeof model.config.name - 1);
     }
-    *family = family_at(0);
+    entry->family = family_at(0);
+    entry->heads = (struct config_heads){.own = HEAD_MASKED_LM, .known = ~0U};
     if (expansion->catalogue_dir == NULL) {
         return STATUS_OK;
     }
@@ -34,7 +35,8 @@ static enum status_code model_look_up(struct expansion *expansion, const struct 
         }
         return node_place(expansion->tree, node, code, expansion->error);
     }
-    *family = model.config.family;
+    entry->family = model.config.family;
+    entry->heads = model.config.model_heads;
     model_release(&model);
     return STATUS_OK;
 }
@@ -49,17 +51,16 @@ static enum status_code model_read(struct expansion *expansion, const struct nod
             return STATUS_OK;
         }
     }
-    const struct family *family = family_at(0);
-    enum status_code code = model_look_up(expansion, node, name, &family);
-    if (code != STATUS_OK) {
-        return code;
-    }
     struct model_entry *entry = arena_alloc(expansion->arena, sizeof *entry);
     *kept = arena_copy(expansion->arena, name);
     if (entry == NULL || *kept == NULL) {
         return expansion_no_memory(expansion);
     }
-    *entry = (struct model_entry){.next = expansion->models, .name = *kept, .family = family};
+    *entry = (struct model_entry){.next = expansion->models, .name = *kept};
+    enum status_code code = model_look_up(expansion, node, name, entry);
+    if (code != STATUS_OK) {
+        return code;
+    }
     expansion->models = entry;
     return STATUS_OK;
 }

@@ -6,16 +6,16 @@
 #include "harness/base/array.h"
 #include "harness/case/program.h"
 #include "models/config/family.h"
-#include "models/family/family_table.h"
+#include "models/config/head.h"
 
 /* name: the one that the entry of the model has. */
-static const struct family *model_family(const struct expansion *expansion, const char *name)
+static const struct model_entry *model_entry_find(const struct expansion *expansion, const char *name)
 {
     const struct model_entry *entry = expansion->models;
     while (entry != NULL && entry->name != name) {
         entry = entry->next;
     }
-    return entry != NULL ? entry->family : family_at(0);
+    return entry;
 }
 
 /* NULL: nobody says one. */
@@ -29,7 +29,7 @@ static const struct case_value *value_of(const struct block *block, const size_t
 /* The workload of one combination, as options would make it: what its program says, and what is named. Named fields
  * that say nothing about it keep the usual value of the mode. */
 static struct workload combination_workload(const struct block *block, const size_t index[FIELD_COUNT],
-                                            const struct family *family)
+                                            const struct model_entry *model)
 {
     const struct case_value *head = value_of(block, index, FIELD_HEAD),
                             *program = value_of(block, index, FIELD_PROGRAM),
@@ -44,11 +44,11 @@ static struct workload combination_workload(const struct block *block, const siz
     if (head != NULL) {
         workload_put(&workload, FIELD_HEAD, head);
     }
-    workload.head = workload_head(&workload);
+    workload.head = head_of(&model->heads, &workload);
     for (enum case_field field = FIELD_MODE + 1; field < FIELD_HEAD; field++) {
         const struct case_value *value = value_of(block, index, field);
         /* Whether a field says something may depend on those before it. */
-        bool is_said = (workload_fields_said(&workload, family_traits(family)) >> field & 1U) != 0;
+        bool is_said = (workload_fields_said(&workload, family_traits(model->family)) >> field & 1U) != 0;
         if (value != NULL && is_said) {
             workload_put(&workload, field, value);
         }
@@ -138,10 +138,9 @@ static enum status_code case_add(struct expansion *expansion, const struct block
 static enum status_code combination_add(struct expansion *expansion, struct block *block,
                                         const size_t index[FIELD_COUNT])
 {
-    const char *model = value_of(block, index, FIELD_MODEL)->text;
-    const struct family *family = model_family(expansion, model);
-    const struct workload workload = combination_workload(block, index, family);
-    struct identity identity = identity_make(model, &workload, family);
+    const struct model_entry *model = model_entry_find(expansion, value_of(block, index, FIELD_MODEL)->text);
+    const struct workload workload = combination_workload(block, index, model);
+    struct identity identity = identity_make(model->name, &workload, model->family);
     for (enum case_field field = 0; field < FIELD_COUNT; field++) {
         block->axes[field].used = block->axes[field].used || identity_has(&identity, field);
     }
@@ -153,7 +152,8 @@ static enum status_code combination_add(struct expansion *expansion, struct bloc
     if (dropped) { /* what contradicts itself may be excluded: an option that one program of a list does not have */
         return STATUS_OK;
     }
-    enum status_code code = workload_check(&workload, expansion->error);
+    enum status_code code = head_check(&model->heads, model->name, workload.head, expansion->error);
+    code = code == STATUS_OK ? workload_check(&workload, expansion->error) : code;
     return code == STATUS_OK ? case_add(expansion, block, &identity)
                              : node_place(expansion->tree, block->place, code, expansion->error);
 }

@@ -41,11 +41,12 @@ struct block {
     int64_t combination_count;     /* before anything is dropped */
 };
 
-/* What the family of a model is; found once for each name, which values of FIELD_MODEL point to. */
+/* What the family of a model is, and its heads; found once for each name, which values of FIELD_MODEL point to. */
 struct model_entry {
     struct model_entry *next;
     const char *name;
     const struct family *family;
+    struct config_heads heads;
 };
 
 struct expansion {

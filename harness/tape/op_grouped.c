@@ -26,11 +26,9 @@ static void rows_backward(struct tape *tape, struct node *node, struct value **o
     tape_drop(tape, place);
 }
 
-struct value *tape_rows(struct tape *tape, struct value *a, struct value *ids)
+/* blocks: an index that says nothing here, but is kept; NULL: none. */
+static struct value *rows_take(struct tape *tape, struct value *a, struct value *ids, struct value *blocks)
 {
-    if (a == NULL || ids == NULL || tape_failed(tape)) {
-        return NULL;
-    }
     int frame = tape_frame_open(tape);
     struct shape shape = a->shape;
     shape.size[0] = ids->shape.size[0];
@@ -38,9 +36,27 @@ struct value *tape_rows(struct tape *tape, struct value *a, struct value *ids)
     if (result != NULL) {
         struct value *values[] = {as_matrix(tape, a), ids, as_matrix(tape, result)};
         tape_run(tape, OPCODE_EMBEDDING, NULL, 2, 3, values);
-        node_save(tape, node_new(tape, rows_backward, 1, &a, result), 0, ids);
+        struct node *node = node_new(tape, rows_backward, 1, &a, result);
+        node_save(tape, node, 0, ids);
+        node_save(tape, node, 1, blocks);
     }
     return tape_frame_close(tape, frame, result);
+}
+
+struct value *tape_rows(struct tape *tape, struct value *a, struct value *ids)
+{
+    return a != NULL && ids != NULL && !tape_failed(tape) ? rows_take(tape, a, ids, NULL) : NULL;
+}
+
+struct value *tape_rows_beside(struct tape *tape, struct value *a, struct value *ids)
+{
+    if (a == NULL || ids == NULL || tape_failed(tape)) {
+        return NULL;
+    }
+    int frame = tape_frame_open(tape);
+    struct value *blocks = value_new(tape, DTYPE_INT64, &ids->shape, "numbers of blocks");
+    tape_sequence(tape, blocks, 0);
+    return tape_frame_close(tape, frame, rows_take(tape, a, ids, blocks));
 }
 
 /* -- sums that drop or keep a dimension */

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "harness/base/status.h"
+#include "harness/case/case_field.h"
 #include "harness/kernels/dtype.h"
 
 struct family;
@@ -24,6 +25,7 @@ enum activation {
 /* What a person should know of the file: see config_notes.h. */
 enum config_note_kind {
     CONFIG_NOTE_MISSING,   /* a key that decides sizes is not there, and the default of the real class was taken */
+    CONFIG_NOTE_CLASS,     /* a class in `architectures` that is not built; another one is answered */
     CONFIG_NOTE_RESEMBLES, /* a key that nobody reads resembles one that is read */
     CONFIG_NOTE_UNKNOWN    /* another key that neither this program nor the real class knows */
 };
@@ -45,6 +47,13 @@ struct config_packing {
     const char *quantized_kernel; /* "auto", "gemv" */
     int64_t group_size;           /* 0: all inputs of a layer */
     bool act_order;
+};
+
+/* See head.h. */
+struct config_heads {
+    enum head stated; /* what `architectures` names; HEAD_DEFAULT: nothing, or nothing that is built */
+    enum head own;    /* what HEAD_LM is: HEAD_CAUSAL_LM, HEAD_MASKED_LM, HEAD_SEQ2SEQ_LM or HEAD_IMAGE */
+    unsigned known;   /* a bit for each head that the classes of the model's type have */
 };
 
 /* Fields that a family does not have are 0. Every count is checked: positive, at most 2^40 (layers: at most 10,000),
@@ -98,6 +107,10 @@ struct config {
     bool grouped_projection;     /* Falcon: new_decoder_architecture, queries stored beside the keys they share */
     bool residual_after_norm;    /* BLOOM: the residual is what the norm made */
     int64_t parallel_norms;      /* Falcon: norms of a parallel block, 1 or 2 */
+    /* heads */
+    struct config_heads model_heads;
+    int64_t labels; /* classes of a sequence or a token */
+    double sequence_dropout, token_dropout, question_dropout;
     /* experts */
     int64_t experts, active_experts;      /* routed ones of a layer, and those of them that a token uses; 0: none */
     int64_t expert_ffn, shared_ffn;       /* of one routed expert; of what every token uses beside them, 0: nothing */

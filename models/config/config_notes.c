@@ -250,8 +250,21 @@ static void inner_take(const struct field_reader *reader, bool resembling, struc
     }
 }
 
+/* A class that is not built, and what is answered instead. */
+static void class_take(const struct field_reader *reader, struct config *config)
+{
+    if (config->is_timm || config->architecture[0] == '\0' || config->model_heads.stated != HEAD_DEFAULT) {
+        return;
+    }
+    note_add(config, CONFIG_NOTE_CLASS, "architectures", key_place_find(reader, "", "architectures"),
+             "'%.64s' is no class that assay builds for %.64s; answered is the model with its own head (%s), or "
+             "without one",
+             config->architecture, config->model_type, head_name(config->model_heads.own));
+}
+
 void config_notes_take(const struct field_reader *reader, struct config *config)
 {
+    class_take(reader, config);
     const struct field_record *record = reader->record;
     const struct key_place document = {
         reader->object, "", reader->keys != NULL ? reader->keys->keys : config_timm_keys(),

@@ -45,7 +45,10 @@ struct family {
     /* The fields of struct config that the family has, from its file. config->model_type and ->architecture are set. */
     void (*read)(struct field_reader *reader, struct config *config);
     const struct decoder *decoder; /* of a decoder: what models/forward/decoder_type.h has; else NULL */
-    /* Lists modules and tensors. head is HEAD_BARE or HEAD_LM. */
+    /* Whether the class of the model's type exists, besides that without a head and that of HEAD_LM; NULL: none does.
+     * Heads are rows of a family's table: models/forward/task_head.h. */
+    bool (*has_head)(const struct config *config, enum head head);
+    /* Lists modules and tensors. head is one that the configuration knows (struct config_heads). */
     void (*skeleton)(struct skeleton_builder *builder, enum head head);
     forward_run *forward; /* NULL: nothing but load */
     forward_run *encode;  /* of an encoder and a decoder: what generation runs once, over the prompt; else NULL */

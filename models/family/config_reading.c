@@ -9,6 +9,7 @@
 #include "harness/base/text.h"
 #include "models/config/config_keys.h"
 #include "models/config/config_notes.h"
+#include "models/config/head.h"
 #include "models/family/family_table.h"
 
 static void copy_string(struct field_reader *reader, const char *key, const char *value, char *target, size_t size)
@@ -204,6 +205,7 @@ static void read_family(struct field_reader *reader, struct config *config)
             snprintf(config->model_type, sizeof config->model_type, "%s", family->name);
         }
         family->read(reader, config);
+        heads_read(reader, config);
     } else if (strcmp(config->model_type, "resnet") == 0) { /* its activations are not in place, its names are others */
         field_fault(reader, "model_type",
                     "the ResNet of transformers is not modelled; take timm's, for example timm/resnet50.a1_in1k");

@@ -20,6 +20,7 @@
 #include "models/forward/encoder_part.h"
 #include "models/forward/forward.h"
 #include "models/forward/module_visit.h"
+#include "models/forward/task_head.h"
 #include "models/skeleton/skeleton_builder.h"
 
 /* -- the configuration */
@@ -27,19 +28,21 @@
 struct bert_classes {
     const char *model_type, *model, *masked, *prefix; /* prefix: of the bare model's paths in the masked one */
     const char *embeddings, *encoder, *layer, *attention, *self, *projection, *intermediate, *output, *pooler, *head;
+    const char *prefix_of_classes, *classifier;
     bool head_first; /* the masked model registers its head before the model */
 };
 
 static const struct bert_classes classes_of_types[] = {
     {"bert", "BertModel", "BertForMaskedLM", "bert", "BertEmbeddings", "BertEncoder", "BertLayer", "BertAttention",
      "BertSelfAttention", "BertSelfOutput", "BertIntermediate", "BertOutput", "BertPooler", "BertLMPredictionHead",
-     false},
+     "Bert", NULL, false},
     {"roberta", "RobertaModel", "RobertaForMaskedLM", "roberta", "RobertaEmbeddings", "RobertaEncoder", "RobertaLayer",
      "RobertaAttention", "RobertaSelfAttention", "RobertaSelfOutput", "RobertaIntermediate", "RobertaOutput",
-     "RobertaPooler", "RobertaLMHead", false},
+     "RobertaPooler", "RobertaLMHead", "Roberta", "RobertaClassificationHead", false},
     {"xlm-roberta", "XLMRobertaModel", "XLMRobertaForMaskedLM", "roberta", "XLMRobertaEmbeddings", "XLMRobertaEncoder",
      "XLMRobertaLayer", "XLMRobertaAttention", "XLMRobertaSelfAttention", "XLMRobertaSelfOutput",
-     "XLMRobertaIntermediate", "XLMRobertaOutput", "XLMRobertaPooler", "XLMRobertaLMHead", true},
+     "XLMRobertaIntermediate", "XLMRobertaOutput", "XLMRobertaPooler", "XLMRobertaLMHead", "XLMRoberta",
+     "XLMRobertaClassificationHead", true},
 };
 
 static const struct bert_classes *bert_classes_of(const struct config *config)
@@ -183,7 +186,7 @@ static int skeleton_head(struct skeleton_builder *builder, int root)
     return decoder;
 }
 
-static int skeleton_model(struct skeleton_builder *builder, int model, enum head head)
+static int skeleton_body(struct skeleton_builder *builder, int model)
 {
     const struct config *config = builder->config;
     const struct bert_classes *classes = bert_classes_of(config);
@@ -194,29 +197,116 @@ static int skeleton_model(struct skeleton_builder *builder, int model, enum head
     for (int64_t i = 0; i < config->layers; i++) {
         skeleton_layer(builder, layers, i);
     }
-    if (head == HEAD_BARE) {
-        int pooler = builder_module(builder, model, "pooler", classes->pooler);
-        builder_linear(builder, pooler, "dense", config->hidden, config->hidden, true);
-        builder_silent(builder, pooler, "activation", "Tanh");
-    }
     return words;
+}
+
+/* add_pooling_layer=False of most classes with a head. */
+static void skeleton_unpooled(struct skeleton_builder *builder, int model)
+{
+    skeleton_body(builder, model);
+}
+
+static void skeleton_pooled(struct skeleton_builder *builder, int model)
+{
+    int64_t hidden = builder->config->hidden;
+    skeleton_body(builder, model);
+    int pooler = builder_module(builder, model, "pooler", bert_classes_of(builder->config)->pooler);
+    builder_linear(builder, pooler, "dense", hidden, hidden, true);
+    builder_silent(builder, pooler, "activation", "Tanh");
+}
+
+/* -- heads of tasks */
+
+/* RobertaClassificationHead. */
+static void skeleton_dense_classifier(struct skeleton_builder *builder, int root)
+{
+    const struct config *config = builder->config;
+    int classifier = builder_module(builder, root, "classifier", bert_classes_of(config)->classifier);
+    builder_linear(builder, classifier, "dense", config->hidden, config->hidden, true);
+    builder_dropout(builder, classifier, "dropout");
+    builder_linear(builder, classifier, "out_proj", config->labels, config->hidden, true);
+}
+
+/* hidden is what the pooler made. */
+static struct value *pooled_classifier(const struct forward *f, struct value *pooled)
+{
+    return forward_linear(f, "classifier", forward_dropout(f, "dropout", pooled, f->config->sequence_dropout));
+}
+
+/* features[:, 0, :], dropout, dense, tanh, dropout, out_proj: all of them named x. */
+static struct value *dense_classifier(const struct forward *f, struct value *hidden)
+{
+    struct tape *tape = f->tape;
+    double dropout = f->config->sequence_dropout;
+    struct module_visit visit = module_enter(f, "classifier");
+    int frame = tape_frame_open(tape);
+    struct value *x = tape_select(tape, module_argument(f, visit, hidden), 1, 0);
+    value_rebind(tape, &x, forward_dropout(f, "classifier.dropout", x, dropout));
+    value_rebind(tape, &x, forward_linear(f, "classifier.dense", x));
+    value_rebind(tape, &x, tape_tanh(tape, x));
+    value_rebind(tape, &x, forward_dropout(f, "classifier.dropout", x, dropout));
+    value_rebind(tape, &x, forward_linear(f, "classifier.out_proj", x));
+    return module_leave(f, visit, tape_frame_close(tape, frame, x));
+}
+
+static const struct task_head bert_heads[] = {
+    {.head = HEAD_SEQUENCE, .inside = "bert", .list = classifier_list, .run = pooled_classifier},
+    TASK_HEAD_TOKEN("bert"),
+    TASK_HEAD_QUESTION("bert"),
+    {.head = HEAD_DEFAULT},
+};
+
+static const struct task_head roberta_heads[] = {
+    {.head = HEAD_SEQUENCE, .inside = "roberta", .list = skeleton_dense_classifier, .run = dense_classifier},
+    TASK_HEAD_TOKEN("roberta"),
+    TASK_HEAD_QUESTION("roberta"),
+    {.head = HEAD_DEFAULT},
+};
+
+/* Whose modules come before the model. */
+static const struct task_head xlm_roberta_heads[] = {
+    {.head = HEAD_SEQUENCE,
+     .inside = "roberta",
+     .is_first = true,
+     .list = skeleton_dense_classifier,
+     .run = dense_classifier},
+    {.head = HEAD_TOKEN, .inside = "roberta", .is_first = true, .list = classifier_list, .run = token_classifier_run},
+    {.head = HEAD_QUESTION, .inside = "roberta", .is_first = true, .list = question_list, .run = question_run},
+    {.head = HEAD_DEFAULT},
+};
+
+static const struct task_head *heads_of(const struct config *config)
+{
+    return !is_roberta(config) ? bert_heads : bert_classes_of(config)->head_first ? xlm_roberta_heads : roberta_heads;
+}
+
+static bool bert_has_head(const struct config *config, enum head head)
+{
+    return task_head_find(heads_of(config), head) != NULL;
 }
 
 static void bert_skeleton(struct skeleton_builder *builder, enum head head)
 {
     const struct bert_classes *classes = bert_classes_of(builder->config);
+    const struct task_head *task = task_head_find(heads_of(builder->config), head);
     bool tied = builder->config->tied_head;
-    if (head == HEAD_BARE) {
-        skeleton_model(builder, builder_module(builder, -1, "", classes->model), head);
+    if (head == HEAD_BARE || head == HEAD_EMBEDDING) {
+        skeleton_pooled(builder, builder_module(builder, -1, "", classes->model));
+        return;
+    }
+    if (task != NULL) {
+        bool pools = task->run == pooled_classifier;
+        task_head_skeleton(builder, task, classes->prefix_of_classes, classes->model,
+                           pools ? skeleton_pooled : skeleton_unpooled);
         return;
     }
     int root = builder_module(builder, -1, "", classes->masked);
     if (classes->head_first) {
         int decoder = skeleton_head(builder, root);
-        int words = skeleton_model(builder, builder_module(builder, root, classes->prefix, classes->model), head);
+        int words = skeleton_body(builder, builder_module(builder, root, classes->prefix, classes->model));
         builder_tie(builder, tied ? words : -1, decoder);
     } else {
-        int words = skeleton_model(builder, builder_module(builder, root, classes->prefix, classes->model), head);
+        int words = skeleton_body(builder, builder_module(builder, root, classes->prefix, classes->model));
         int decoder = skeleton_head(builder, root);
         builder_tie(builder, tied ? decoder : -1, words);
     }
@@ -334,17 +424,37 @@ static struct value *encoder(const struct forward *f, const char *root)
     return encoder_stack(&layer, bert_layer, root, "encoder", embedded);
 }
 
+/* The model's own output has the last hidden state too, until the class returns: it stays with the open frame. */
+static struct value *pooled_encoder(const struct forward *f, const char *root)
+{
+    int frame = tape_frame_open(f->tape);
+    struct value *hidden = encoder(f, root), *pooled = forward_pooler(f, root, hidden);
+    struct value *const results[] = {hidden, pooled};
+    tape_frame_close_all(f->tape, frame, results, 2);
+    return pooled;
+}
+
+static struct value *unpooled_encoder(const struct forward *f, const char *root)
+{
+    int frame = tape_frame_open(f->tape);
+    return tape_frame_close(f->tape, frame, encoder(f, root));
+}
+
 static struct value *bert_forward(const struct forward *f)
 {
     struct tape *tape = f->tape;
+    bool bare = forward_is_bare(f);
+    if (f->skeleton->task != NULL) {
+        bool pools = f->skeleton->task->run == pooled_classifier;
+        return task_head_forward(f, pools ? pooled_encoder : unpooled_encoder);
+    }
     int frame = tape_frame_open(tape);
-    bool bare = f->skeleton->head == HEAD_BARE;
     const char *root = bare ? "" : is_roberta(f->config) ? "roberta." : "bert.";
     struct value *hidden = bare                    ? encoder(f, root)
                            : is_roberta(f->config) ? module_run(f, "roberta", encoder, root)
                                                    : module_run(f, "bert", encoder, root);
     if (bare) {
-        forward_pooler(f, hidden);
+        forward_pooler(f, "", hidden);
     }
     hidden = tape_frame_close(tape, frame, hidden);
     if (bare) {
@@ -371,6 +481,7 @@ const struct family family_bert = {
     .bounds_positions = true,
     .lora_targets = lora_targets,
     .read = bert_read,
+    .has_head = bert_has_head,
     .skeleton = bert_skeleton,
     .forward = bert_forward,
 };

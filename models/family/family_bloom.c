@@ -233,6 +233,7 @@ static struct value *transformer(const struct forward *f, const char *root)
 static const struct decoder bloom = {
     .names = {.inside = "transformer", .words = "word_embeddings", .layers = "h", .norm = "ln_f"},
     .types = DECODER_TYPES(types),
+    .heads = decoder_heads_transformer,
     .after_words = norm_list,
     .layer_list = layer_list,
     .passes_words = true,
@@ -252,6 +253,7 @@ const struct family family_bloom = {
     .generates = true,
     .lora_targets = lora_targets,
     .read = bloom_read,
+    .has_head = decoder_has_head,
     .decoder = &bloom,
     .skeleton = decoder_skeleton,
     .forward = decoder_forward,

@@ -36,6 +36,7 @@ struct deepseek_type {
 static const struct deepseek_type types[] = {
     {.decoder = {.model_type = "deepseek_v2",
                  .classes = DECODER_CLASSES("DeepseekV2"),
+                 .heads = decoder_heads_sequence,
                  .sizes = {.vocab = 102400,
                            .hidden = 4096,
                            .layers = 32,
@@ -273,6 +274,7 @@ static struct value *deepseek_layer(struct tape *tape, const void *layer, struct
 static const struct decoder deepseek = {
     .names = DECODER_NAMES_LLAMA,
     .types = DECODER_TYPES(types),
+    .heads = decoder_heads_classes,
     .layer_list = layer_list,
     .layer = deepseek_layer,
     .turn = latent_tables_make,
@@ -286,6 +288,7 @@ const struct family family_deepseek = {
     .has_attention = true,
     .generates = true,
     .read = deepseek_read,
+    .has_head = decoder_has_head,
     .decoder = &deepseek,
     .skeleton = decoder_skeleton,
     .forward = decoder_forward,

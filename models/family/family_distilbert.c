@@ -10,6 +10,7 @@
 #include "models/forward/encoder_part.h"
 #include "models/forward/forward.h"
 #include "models/forward/module_visit.h"
+#include "models/forward/task_head.h"
 #include "models/skeleton/skeleton_builder.h"
 
 /* -- the configuration */
@@ -74,21 +75,83 @@ static void skeleton_layer(struct skeleton_builder *builder, int parent, int64_t
     builder_layernorm(builder, layer, "output_layer_norm");
 }
 
+static int skeleton_body(struct skeleton_builder *builder, int model)
+{
+    int words = skeleton_embeddings(builder, model);
+    int transformer = builder_module(builder, model, "transformer", "Transformer");
+    int layers = builder_module(builder, transformer, "layer", "ModuleList");
+    for (int64_t i = 0; i < builder->config->layers; i++) {
+        skeleton_layer(builder, layers, i);
+    }
+    return words;
+}
+
+static void skeleton_untied(struct skeleton_builder *builder, int model)
+{
+    skeleton_body(builder, model);
+}
+
+/* -- heads of tasks */
+
+static void sequence_list(struct skeleton_builder *builder, int root)
+{
+    const struct config *config = builder->config;
+    builder_linear(builder, root, "pre_classifier", config->hidden, config->hidden, true);
+    builder_linear(builder, root, "classifier", config->labels, config->hidden, true);
+    builder_dropout(builder, root, "dropout");
+}
+
+/* pooled_output names each of its steps in turn, and first a view of the hidden state. */
+static struct value *sequence_run(const struct forward *f, struct value *hidden)
+{
+    struct tape *tape = f->tape;
+    int frame = tape_frame_open(tape);
+    struct value *pooled = tape_select(tape, hidden, 1, 0);
+    value_rebind(tape, &pooled, forward_linear(f, "pre_classifier", pooled));
+    value_rebind(tape, &pooled, tape_relu(tape, pooled));
+    value_rebind(tape, &pooled, forward_dropout(f, "dropout", pooled, f->config->sequence_dropout));
+    return tape_frame_close(tape, frame, forward_linear(f, "classifier", pooled));
+}
+
+static void distilbert_question_list(struct skeleton_builder *builder, int root)
+{
+    question_list(builder, root);
+    builder_dropout(builder, root, "dropout");
+}
+
+static struct value *distilbert_question_run(const struct forward *f, struct value *hidden)
+{
+    return question_run(f, forward_dropout(f, "dropout", hidden, f->config->question_dropout));
+}
+
+static const struct task_head task_heads[] = {
+    {.head = HEAD_SEQUENCE, .inside = "distilbert", .list = sequence_list, .run = sequence_run},
+    TASK_HEAD_TOKEN("distilbert"),
+    {.head = HEAD_QUESTION, .inside = "distilbert", .list = distilbert_question_list, .run = distilbert_question_run},
+    {.head = HEAD_DEFAULT},
+};
+
+static bool distilbert_has_head(const struct config *config, enum head head)
+{
+    (void)config;
+    return task_head_find(task_heads, head) != NULL;
+}
+
 static void distilbert_skeleton(struct skeleton_builder *builder, enum head head)
 {
     const struct config *config = builder->config;
+    const struct task_head *task = task_head_find(task_heads, head);
+    if (task != NULL) {
+        task_head_skeleton(builder, task, "DistilBert", "DistilBertModel", skeleton_untied);
+        return;
+    }
     bool masked = head == HEAD_LM;
     int root = masked ? builder_module(builder, -1, "", "DistilBertForMaskedLM") : -1;
     if (masked) {
         builder_activation(builder, root, "activation");
     }
     int model = builder_module(builder, root, masked ? "distilbert" : "", "DistilBertModel");
-    int words = skeleton_embeddings(builder, model);
-    int transformer = builder_module(builder, model, "transformer", "Transformer");
-    int layers = builder_module(builder, transformer, "layer", "ModuleList");
-    for (int64_t i = 0; i < config->layers; i++) {
-        skeleton_layer(builder, layers, i);
-    }
+    int words = skeleton_body(builder, model);
     if (masked) {
         builder_linear(builder, root, "vocab_transform", config->hidden, config->hidden, true);
         builder_layernorm(builder, root, "vocab_layer_norm");
@@ -168,7 +231,10 @@ static struct value *model(const struct forward *f, const char *root)
 static struct value *distilbert_forward(const struct forward *f)
 {
     static const struct masked_head head = {{NULL}, "vocab_transform", "vocab_layer_norm", "vocab_projector"};
-    if (f->skeleton->head == HEAD_BARE) {
+    if (f->skeleton->task != NULL) {
+        return task_head_forward(f, model);
+    }
+    if (forward_is_bare(f)) {
         return model(f, "");
     }
     return masked_head_run(f, &head, f->config->activation, module_run(f, "distilbert", model, "distilbert."));
@@ -182,6 +248,7 @@ const struct family family_distilbert = {
     .has_attention = true,
     .bounds_positions = true,
     .read = distilbert_read,
+    .has_head = distilbert_has_head,
     .skeleton = distilbert_skeleton,
     .forward = distilbert_forward,
 };

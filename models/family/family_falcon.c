@@ -391,6 +391,7 @@ static struct value *decoder(const struct forward *f, const char *root)
 static const struct decoder falcon = {
     .names = {.inside = "transformer", .words = "word_embeddings", .layers = "h", .norm = "ln_f"},
     .types = DECODER_TYPES(types),
+    .heads = decoder_heads_transformer,
     .layer_list = layer_list,
     .layer = falcon_layer,
     .model = decoder,
@@ -406,6 +407,7 @@ const struct family family_falcon = {
     .generates = true,
     .lora_targets = lora_targets,
     .read = falcon_read,
+    .has_head = decoder_has_head,
     .decoder = &falcon,
     .skeleton = decoder_skeleton,
     .forward = decoder_forward,

@@ -57,6 +57,7 @@ static const struct gemma_type types[] = {
      .version = 2},
     {.decoder = {.model_type = "gemma3_text",
                  .classes = GEMMA_CLASSES("Gemma3", "Gemma3TextModel"),
+                 .heads = decoder_heads_sequence,
                  .sizes = {.vocab = 262208,
                            .hidden = 2304,
                            .layers = 26,
@@ -206,6 +207,7 @@ static enum decoder_masks gemma_masks(const struct forward *f)
 static const struct decoder gemma = {
     .names = DECODER_NAMES_LLAMA,
     .types = DECODER_TYPES(types),
+    .heads = decoder_heads_classes,
     .after_words = scale_list,
     .layer_list = layer_list,
     .layer = gemma_layer,
@@ -222,6 +224,7 @@ const struct family family_gemma = {
     .generates = true,
     .lora_targets = lora_targets,
     .read = gemma_read,
+    .has_head = decoder_has_head,
     .decoder = &gemma,
     .skeleton = decoder_skeleton,
     .forward = decoder_forward,

@@ -189,6 +189,7 @@ static struct value *transformer(const struct forward *f, const char *root)
 static const struct decoder gpt2 = {
     .names = {.inside = "transformer", .words = "wte", .layers = "h", .norm = "ln_f"},
     .types = DECODER_TYPES(types),
+    .heads = decoder_heads_transformer,
     .after_words = positions_list,
     .layer_list = layer_list,
     .passes_words = true,
@@ -215,6 +216,7 @@ const struct family family_gpt2 = {
     .lora_targets = lora_targets,
     .eras = eras,
     .read = gpt2_read,
+    .has_head = decoder_has_head,
     .decoder = &gpt2,
     .skeleton = decoder_skeleton,
     .forward = decoder_forward,

@@ -295,6 +295,7 @@ static struct value *transformer(const struct forward *f, const char *root)
 static const struct decoder gpt_neo = {
     .names = {.inside = "transformer", .words = "wte", .layers = "h", .norm = "ln_f"},
     .types = DECODER_TYPES(types),
+    .heads = decoder_heads_transformer,
     .after_words = positions_list,
     .layer_list = layer_list,
     .passes_words = true,
@@ -321,6 +322,7 @@ const struct family family_gpt_neo = {
     .lora_targets = lora_targets,
     .eras = eras,
     .read = neo_read,
+    .has_head = decoder_has_head,
     .decoder = &gpt_neo,
     .skeleton = decoder_skeleton,
     .forward = decoder_forward,

@@ -194,9 +194,19 @@ static struct value *neox_layer(struct tape *tape, const void *context, struct v
     return tape_frame_close(tape, frame, tape_add(tape, sum, input));
 }
 
+static const struct task_head task_heads[] = {TASK_HEAD_LAST("gpt_neox"),
+                                              {.head = HEAD_TOKEN,
+                                               .inside = "gpt_neox",
+                                               .loss_in_float32 = true,
+                                               .list = classifier_list,
+                                               .run = token_classifier_run},
+                                              TASK_HEAD_QUESTION("gpt_neox"),
+                                              {.head = HEAD_DEFAULT}};
+
 static const struct decoder neox = {
     .names = {.inside = "gpt_neox", .words = "embed_in", .layers = "layers", .norm = "final_layer_norm"},
     .types = DECODER_TYPES(types),
+    .heads = task_heads,
     .after_words = dropout_list,
     .drops_words = true,
     .layer_list = layer_list,
@@ -213,6 +223,7 @@ const struct family family_gpt_neox = {
     .generates = true,
     .lora_targets = lora_targets,
     .read = neox_read,
+    .has_head = decoder_has_head,
     .decoder = &neox,
     .skeleton = decoder_skeleton,
     .forward = decoder_forward,

@@ -35,6 +35,7 @@ static const struct llama_type types[] = {
      .reads_mlp_bias = true},
     {.decoder = {.model_type = "mistral",
                  .classes = DECODER_CLASSES("Mistral"),
+                 .heads = decoder_heads_generic,
                  .sizes = {.vocab = 32000,
                            .hidden = 4096,
                            .layers = 32,
@@ -143,6 +144,7 @@ static enum decoder_masks llama_masks(const struct forward *f)
 static const struct decoder llama = {
     .names = DECODER_NAMES_LLAMA,
     .types = DECODER_TYPES(types),
+    .heads = decoder_heads_llama,
     .layer_list = layer_list,
     .layer = llama_layer,
     .masks = llama_masks,
@@ -176,6 +178,7 @@ const struct family family_llama = {
     .lora_targets = lora_targets,
     .eras = eras,
     .read = llama_read,
+    .has_head = decoder_has_head,
     .decoder = &llama,
     .skeleton = decoder_skeleton,
     .forward = decoder_forward,

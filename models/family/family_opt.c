@@ -95,8 +95,16 @@ static int skeleton_decoder(struct skeleton_builder *builder, int model)
     return words;
 }
 
+static void skeleton_untied(struct skeleton_builder *builder, int model)
+{
+    skeleton_decoder(builder, model);
+}
+
 static void opt_skeleton(struct skeleton_builder *builder, enum head head)
 {
+    if (decoder_task_skeleton(builder, head, skeleton_untied)) {
+        return;
+    }
     bool lm = head == HEAD_LM;
     int root = lm ? builder_module(builder, -1, "", "OPTForCausalLM") : -1;
     int model = builder_module(builder, root, lm ? "model" : "", "OPTModel");
@@ -270,7 +278,14 @@ static struct value *model(const struct forward *f, const char *root)
     return module_run(f, path, decoder, root);
 }
 
+static const struct decoder_type types[] = {{.model_type = "opt", .classes = {.model = "OPTModel"}}};
+
+static const struct task_head task_heads[] = {
+    TASK_HEAD_LAST("model"), TASK_HEAD_QUESTION("model"), {.head = HEAD_DEFAULT}};
+
 static const struct decoder opt = {
+    .types = DECODER_TYPES(types),
+    .heads = task_heads,
     .names = {.inside = "model", .layers = "decoder.layers"},
     .passes_words = true,
     .layer = opt_layer,
@@ -288,6 +303,7 @@ const struct family family_opt = {
     .generates = true,
     .lora_targets = lora_targets,
     .read = opt_read,
+    .has_head = decoder_has_head,
     .skeleton = opt_skeleton,
     .decoder = &opt,
     .forward = decoder_forward,

@@ -182,6 +182,7 @@ static struct value *phi3_layer(struct tape *tape, const void *layer, struct val
 static const struct decoder phi3 = {
     .names = DECODER_NAMES_LLAMA,
     .types = DECODER_TYPES(types),
+    .heads = decoder_heads_classes,
     .layer_list = layer_list,
     .layer = phi3_layer,
 };
@@ -194,6 +195,7 @@ const struct family family_phi3 = {
     .has_attention = true,
     .generates = true,
     .read = phi3_read,
+    .has_head = decoder_has_head,
     .decoder = &phi3,
     .skeleton = decoder_skeleton,
     .forward = decoder_forward,

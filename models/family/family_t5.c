@@ -171,13 +171,29 @@ static void skeleton_stack(struct skeleton_builder *builder, int root, const cha
     builder_dropout(builder, stack, "dropout");
 }
 
+/* T5EncoderModel; sentences are embedded by it. */
+static bool encodes_alone(enum head head)
+{
+    return head == HEAD_ENCODER || head == HEAD_EMBEDDING;
+}
+
+static bool t5_has_head(const struct config *config, enum head head)
+{
+    (void)config;
+    return head == HEAD_ENCODER;
+}
+
 static void t5_skeleton(struct skeleton_builder *builder, enum head head)
 {
     const struct config *config = builder->config;
-    int root = builder_module(builder, -1, "", head == HEAD_LM ? "T5ForConditionalGeneration" : "T5Model");
+    bool encodes = encodes_alone(head);
+    const char *name = encodes ? "T5EncoderModel" : head == HEAD_LM ? "T5ForConditionalGeneration" : "T5Model";
+    int root = builder_module(builder, -1, "", name);
     int words = builder_embedding(builder, root, "shared", config->vocab, config->hidden);
     skeleton_stack(builder, root, "encoder", config->layers, words);
-    skeleton_stack(builder, root, "decoder", config->decoder_layers, words);
+    if (!encodes) {
+        skeleton_stack(builder, root, "decoder", config->decoder_layers, words);
+    }
     if (head == HEAD_LM) {
         builder_tie(builder, builder_linear(builder, root, "lm_head", config->vocab, config->hidden, false), words);
     }
@@ -222,6 +238,9 @@ static struct value *t5_forward(const struct forward *f)
     struct tape *tape = f->tape;
     int frame = tape_frame_open(tape);
     struct value *encoded = f->encoded != NULL ? f->encoded : t5_encode(f);
+    if (encodes_alone(f->skeleton->head)) {
+        return tape_frame_close(tape, frame, module_output(f, encoded));
+    }
     forward_output_keep(f, encoded);
     struct value *output = t5_stack_run(f, "decoder", f->labels != NULL ? labels_moved(f) : f->ids, encoded);
     if (f->skeleton->head == HEAD_BARE) {
@@ -245,6 +264,7 @@ const struct family family_t5 = {
     .lora_targets = lora_targets,
     .has_attention = true,
     .read = t5_read,
+    .has_head = t5_has_head,
     .skeleton = t5_skeleton,
     .forward = t5_forward,
     .encode = t5_encode,

@@ -238,7 +238,7 @@ static struct value *vit_forward(const struct forward *f)
     struct tape *tape = f->tape;
     if (f->skeleton->head == HEAD_BARE) {
         struct value *hidden = encoder(f, "");
-        forward_pooler(f, hidden);
+        forward_pooler(f, "", hidden);
         return hidden;
     }
     int frame = tape_frame_open(tape);

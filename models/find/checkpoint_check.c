@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/base/size.h"
+#include "models/config/head.h"
 #include "models/find/checkpoint_names.h"
 
 const char *finding_kind_name(enum finding_kind kind)
@@ -310,7 +311,8 @@ enum status_code checkpoint_check(const struct checkpoint *checkpoint, const str
     struct checkpoint_check with_bare = {0}, with_head = {0};
     enum status_code code = skeleton_build(config, HEAD_BARE, &bare, error);
     if (code == STATUS_OK) {
-        code = skeleton_build(config, HEAD_LM, &headed, error);
+        bool asked = head != HEAD_DEFAULT && head != HEAD_BARE;
+        code = skeleton_build(config, asked ? head : head_stored(&config->model_heads), &headed, error);
     }
     if (code == STATUS_OK) {
         struct checkpoint_names names = checkpoint_names_of(checkpoint, &bare, &headed);
@@ -450,8 +452,9 @@ enum status_code checkpoint_apply(const struct checkpoint *checkpoint, struct sk
 {
     struct skeleton other = {0};
     bool is_bare = skeleton->head == HEAD_BARE;
+    const struct config_heads *heads = &skeleton->config->model_heads;
     *differs = NULL;
-    enum status_code code = skeleton_build(skeleton->config, is_bare ? HEAD_LM : HEAD_BARE, &other, error);
+    enum status_code code = skeleton_build(skeleton->config, head_opposite(heads, skeleton->head), &other, error);
     if (code != STATUS_OK) {
         return code;
     }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/base/size.h"
+#include "models/config/head.h"
 #include "models/find/checkpoint_names.h"
 
 /* What the files have of a tensor of the skeleton. */
@@ -197,7 +198,7 @@ enum status_code offload_list_make(const struct model *model, enum head head, st
         head == HEAD_BARE || (head == HEAD_DEFAULT && model->checkpoint != NULL && model->check.head == HEAD_BARE);
     workload.head = HEAD_BARE;
     enum status_code code = model_skeleton(model, &workload, &bare, error);
-    workload.head = HEAD_LM;
+    workload.head = head == HEAD_DEFAULT || head == HEAD_BARE ? head_stored(&model->config.model_heads) : head;
     if (code == STATUS_OK) {
         code = model_skeleton(model, &workload, &headed, error);
     }

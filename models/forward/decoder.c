@@ -295,7 +295,10 @@ static struct value *model_run(const struct forward *f, const char *root)
 
 struct value *decoder_forward(const struct forward *f)
 {
-    if (f->skeleton->head == HEAD_BARE) {
+    if (f->skeleton->task != NULL) {
+        return task_head_forward(f, model_run);
+    }
+    if (forward_is_bare(f)) {
         return model_run(f, "");
     }
     const char *module = f->config->family->decoder->names.inside;

@@ -1,7 +1,11 @@
 /* Skeletons of decoders. Not here: what one family lists in its layers. */
 #include "models/forward/decoder_skeleton.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "models/config/family.h"
+#include "models/config/head.h"
 #include "models/forward/decoder.h"
 #include "models/forward/experts.h"
 #include "models/forward/rotary.h"
@@ -31,19 +35,13 @@ static void rotary_list(struct skeleton_builder *builder, int model, const char 
     }
 }
 
-void decoder_skeleton(struct skeleton_builder *builder, enum head head)
+/* The tensor of the words. */
+static int model_list(struct skeleton_builder *builder, int model)
 {
     const struct config *config = builder->config;
     const struct decoder *decoder = config->family->decoder;
     const struct decoder_type *type = decoder_type_of(config);
     const struct decoder_classes *classes = &type->classes;
-    bool lm = head == HEAD_LM;
-    int root = lm ? builder_module(builder, -1, "", classes->head) : -1;
-    bool head_first = builder->model_code == MODEL_CODE_LITGPT; /* and tied to nothing */
-    if (head_first) {
-        decoder_head_list(builder, root, config->hidden, -1);
-    }
-    int model = builder_module(builder, root, lm ? decoder->names.inside : "", classes->model);
     builder_module(builder, model, decoder->names.words, classes->words != NULL ? classes->words : "Embedding");
     int words = builder_matrix(builder, "weight", (struct initial){.deviation = config->initializer_range},
                                config->vocab, config->hidden);
@@ -62,6 +60,41 @@ void decoder_skeleton(struct skeleton_builder *builder, enum head head)
     if (classes->rotary != NULL) {
         rotary_list(builder, model, classes->rotary);
     }
+    return words;
+}
+
+static void task_list(struct skeleton_builder *builder, int model)
+{
+    model_list(builder, model);
+}
+
+bool decoder_task_skeleton(struct skeleton_builder *builder, enum head head, task_model_list *list)
+{
+    const struct task_head *task = decoder_task_head(builder->config, head);
+    const char *model = decoder_type_of(builder->config)->classes.model, *ending = strstr(model, "Model");
+    char prefix[CLASS_NAME_BYTES];
+    snprintf(prefix, sizeof prefix, "%.*s", ending != NULL ? (int)(ending - model) : 0, model);
+    if (task != NULL) {
+        task_head_skeleton(builder, task, prefix, model, list);
+    }
+    return task != NULL;
+}
+
+void decoder_skeleton(struct skeleton_builder *builder, enum head head)
+{
+    const struct config *config = builder->config;
+    const struct decoder_classes *classes = &decoder_type_of(config)->classes;
+    if (decoder_task_skeleton(builder, head, task_list)) {
+        return;
+    }
+    bool lm = head == HEAD_LM;
+    int root = lm ? builder_module(builder, -1, "", classes->head) : -1;
+    bool head_first = builder->model_code == MODEL_CODE_LITGPT; /* and tied to nothing */
+    if (head_first) {
+        decoder_head_list(builder, root, config->hidden, -1);
+    }
+    int model = builder_module(builder, root, lm ? config->family->decoder->names.inside : "", classes->model);
+    int words = model_list(builder, model);
     if (!head_first) {
         decoder_head_list(builder, root, config->hidden, words);
     }

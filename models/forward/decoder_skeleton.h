@@ -7,6 +7,9 @@
 /* The whole model: embedding, layers, the last norm, rotary buffers, head. A row of struct family's, by its decoder. */
 void decoder_skeleton(struct skeleton_builder *builder, enum head head);
 
+/* The class of another head, if the model's type has it: list makes the bare model. Whether it has. */
+bool decoder_task_skeleton(struct skeleton_builder *builder, enum head head, task_model_list *list);
+
 /* "lm_head" below root, with rows of width elements, tied to words (-1: to nothing) if the configuration says so. The
  * bare model (root -1) has none. */
 void decoder_head_list(struct skeleton_builder *builder, int root, int64_t width, int words);

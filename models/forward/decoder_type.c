@@ -20,6 +20,33 @@ const struct decoder_type *decoder_type_of(const struct config *config)
     return types->first;
 }
 
+const struct task_head decoder_heads_generic[] = {
+    TASK_HEAD_LAST("model"), TASK_HEAD_TOKEN_SCORE("model"), TASK_HEAD_QUESTION("model"), {.head = HEAD_DEFAULT}};
+
+const struct task_head decoder_heads_llama[] = {
+    TASK_HEAD_LAST("model"), TASK_HEAD_TOKEN_SCORE("model"), TASK_HEAD_QUESTION("transformer"), {.head = HEAD_DEFAULT}};
+
+const struct task_head decoder_heads_classes[] = {
+    TASK_HEAD_LAST("model"), TASK_HEAD_TOKEN_SCORE("model"), {.head = HEAD_DEFAULT}};
+
+const struct task_head decoder_heads_sequence[] = {TASK_HEAD_LAST("model"), {.head = HEAD_DEFAULT}};
+
+const struct task_head decoder_heads_transformer[] = {TASK_HEAD_LAST("transformer"),
+                                                      TASK_HEAD_TOKEN("transformer"),
+                                                      TASK_HEAD_QUESTION("transformer"),
+                                                      {.head = HEAD_DEFAULT}};
+
+const struct task_head *decoder_task_head(const struct config *config, enum head head)
+{
+    const struct task_head *own = decoder_type_of(config)->heads;
+    return task_head_find(own != NULL ? own : config->family->decoder->heads, head);
+}
+
+bool decoder_has_head(const struct config *config, enum head head)
+{
+    return decoder_task_head(config, head) != NULL;
+}
+
 void decoder_read_sizes(struct field_reader *reader, struct config *config)
 {
     const struct decoder_sizes *own = &decoder_type_of(config)->sizes;

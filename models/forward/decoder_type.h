@@ -7,6 +7,7 @@
 #include "models/config/field.h"
 #include "models/forward/forward.h"
 #include "models/forward/module_visit.h"
+#include "models/forward/task_head.h"
 #include "models/skeleton/skeleton_builder.h"
 
 /* Names of the real classes; NULL if a model has no such module. */
@@ -35,6 +36,7 @@ struct decoder_sizes {
 struct decoder_type {
     const char *model_type;
     struct decoder_classes classes;
+    const struct task_head *heads; /* NULL: those of the family */
     struct decoder_sizes sizes;
 };
 
@@ -70,6 +72,7 @@ struct decoder_types {
 struct decoder {
     struct decoder_names names;
     struct decoder_types types;
+    const struct task_head *heads; /* ended by HEAD_DEFAULT; a type may lack some of them */
     /* -- the skeleton */
     void (*after_words)(struct skeleton_builder *builder, int model); /* modules and buffers there; NULL: none */
     void (*layer_list)(struct skeleton_builder *builder, int layers, int64_t number, const struct decoder_type *type);
@@ -86,6 +89,17 @@ struct decoder {
 
 /* The row of config->model_type. config->family has a decoder. */
 const struct decoder_type *decoder_type_of(const struct config *config);
+
+/* Tables of heads. Those of transformers' own generic classes; the same, where the class for questions calls its model
+ * "transformer" (Llama); without that class; for sequences alone; and of older decoders, all of whose models are called
+ * so, with a "classifier" of tokens. */
+extern const struct task_head decoder_heads_generic[], decoder_heads_llama[], decoder_heads_classes[],
+    decoder_heads_sequence[], decoder_heads_transformer[];
+
+/* The row of a head in the classes of the model's type; NULL: there is no such class. */
+const struct task_head *decoder_task_head(const struct config *config, enum head head);
+/* The same as a row of struct family. */
+bool decoder_has_head(const struct config *config, enum head head);
 
 /* vocab_size, hidden_size and so on, by the defaults of the type. */
 void decoder_read_sizes(struct field_reader *reader, struct config *config);

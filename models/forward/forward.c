@@ -431,13 +431,17 @@ struct value *forward_layers(tape_block *block, struct forward_layer *layer, con
     return hidden;
 }
 
-struct value *forward_pooler(const struct forward *forward, struct value *hidden)
+struct value *forward_pooler(const struct forward *forward, const char *root, struct value *hidden)
 {
     struct tape *tape = forward->tape;
+    char path[FORWARD_PATH_BYTES];
+    snprintf(path, sizeof path, "%spooler.dense", root);
     int frame = tape_frame_open(tape);
-    struct value *pooled = forward_linear(forward, "pooler.dense", tape_select(tape, hidden, 1, 0));
+    struct value *pooled = forward_linear(forward, path, tape_select(tape, hidden, 1, 0));
     pooled = tape_frame_close(tape, frame, tape_tanh(tape, pooled));
-    forward_output_keep(forward, pooled);
+    if (forward_is_bare(forward)) {
+        forward_output_keep(forward, pooled);
+    }
     return pooled;
 }
 

@@ -43,6 +43,7 @@ struct forward {
     struct value *images;              /* [batch, channels, height, width]; text: NULL */
     struct value *seen;                /* i64 [batch, seq], 1 if a token is not padding; NULL: none is */
     struct value *labels;              /* i64 [batch, seq] or [batch] when training, else NULL */
+    struct value *ends;                /* i64 [batch]: last tokens of answers, whose first ones are the labels */
     int *near_tensor;                  /* where the tensor that was asked for last stands in the skeleton */
     struct forward_leaves *leaves;     /* where a pass notes the results that it made leaves of */
     struct forward_outputs *outputs;   /* where a pass notes what its output keeps; NULL: that goes when it returns */
@@ -63,6 +64,12 @@ struct forward {
 static inline bool forward_has(const struct forward *forward, enum release_habit habit)
 {
     return forward->habits.has[habit];
+}
+
+/* Whether the pass is of the bare model: without a head, or for the mean of its rows. */
+static inline bool forward_is_bare(const struct forward *forward)
+{
+    return forward->skeleton->head == HEAD_BARE || forward->skeleton->head == HEAD_EMBEDDING;
 }
 
 /* tape_leaf_begin, noted. */
@@ -236,8 +243,9 @@ struct value *forward_block(const struct forward *forward, tape_block *block, co
 struct value *forward_layers(tape_block *block, struct forward_layer *layer, const char *root, const char *stack,
                              struct value *const *held, int held_count, struct value *input);
 
-/* "pooler.dense" and tanh over the first row of each sequence: what BERT's and ViT's bare models make besides. */
-struct value *forward_pooler(const struct forward *forward, struct value *hidden);
+/* "pooler.dense" below root and tanh over the first row of each sequence: what BERT's and ViT's bare models make
+ * besides. */
+struct value *forward_pooler(const struct forward *forward, const char *root, struct value *hidden);
 
 /* Rows of logits: all, or the last of each sequence. */
 struct value *forward_rows(const struct forward *forward, struct value *hidden);

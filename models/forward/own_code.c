@@ -12,7 +12,7 @@ bool own_code_is(const struct workload *workload)
 static void table_fill(struct forward *forward, struct value *positions, struct value *table, bool sine)
 {
     struct value *frequencies =
-        forward_tensor(forward, "%srotary_emb.inv_freq", forward->skeleton->head == HEAD_BARE ? "" : "model.");
+        forward_tensor(forward, "%srotary_emb.inv_freq", forward_is_bare(forward) ? "" : "model.");
     tape_angles_into(forward->tape, positions, frequencies, sine, table);
 }
 

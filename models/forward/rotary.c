@@ -98,7 +98,7 @@ bool rotary_is_of_layers(const struct forward *forward)
 /* Of the bare model, in which the module of the frequencies is. */
 static const char *root_of(const struct forward *forward)
 {
-    return forward->skeleton->head == HEAD_BARE ? "" : "model.";
+    return forward_is_bare(forward) ? "" : "model.";
 }
 
 /* cos[position_ids].unsqueeze(1), cos being a buffer of all positions. We write the numbers instead of looking them

@@ -6,6 +6,7 @@
 #include "harness/base/hash.h"
 #include "harness/base/size.h"
 #include "models/config/family.h"
+#include "models/config/head.h"
 #include "models/skeleton/skeleton_builder.h"
 
 enum status_code skeleton_totals(struct skeleton *skeleton, struct status *error)
@@ -103,14 +104,15 @@ static enum status_code skeleton_index(struct skeleton *skeleton, struct status 
 static enum status_code skeleton_make(const struct config *config, enum head head, const struct workload *workload,
                                       struct skeleton *skeleton, struct status *error)
 {
-    if (head != HEAD_BARE && head != HEAD_LM) {
-        return status_set(error, STATUS_INTERNAL, "a skeleton was asked for without saying bare or lm");
+    enum status_code code = head_check(&config->model_heads, config->name, head, error);
+    if (code != STATUS_OK) {
+        return code;
     }
     struct skeleton result = {.config = config, .head = head};
     struct skeleton_builder builder = {.skeleton = &result, .config = config, .error = error, .code = STATUS_OK};
     builder.model_code = workload != NULL ? workload->model_code : MODEL_CODE_TRANSFORMERS;
     config->family->skeleton(&builder, head);
-    enum status_code code = builder.code;
+    code = builder.code;
     if (code == STATUS_OK && workload != NULL && workload->lora_rank > 0) {
         code = skeleton_lora(&builder, workload->lora_rank, workload->lora_targets);
     }
@@ -134,13 +136,17 @@ static enum status_code skeleton_make(const struct config *config, enum head hea
 enum status_code skeleton_build(const struct config *config, enum head head, struct skeleton *skeleton,
                                 struct status *error)
 {
-    return skeleton_make(config, head, NULL, skeleton, error);
+    const struct workload workload = {.mode = MODE_LOAD, .head = head};
+    if (head == HEAD_DEFAULT) {
+        return status_set(error, STATUS_INTERNAL, "a skeleton was asked for without saying with which head");
+    }
+    return skeleton_make(config, head_of(&config->model_heads, &workload), NULL, skeleton, error);
 }
 
 enum status_code skeleton_build_for(const struct config *config, const struct workload *workload,
                                     struct skeleton *skeleton, struct status *error)
 {
-    return skeleton_make(config, workload_head(workload), workload, skeleton, error);
+    return skeleton_make(config, head_of(&config->model_heads, workload), workload, skeleton, error);
 }
 
 void skeleton_release(struct skeleton *skeleton)

@@ -54,10 +54,13 @@ struct skeleton_tensor {
     double init_deviation, init_constant;
 };
 
+struct task_head;
+
 struct skeleton {
     struct arena arena; /* owns everything below */
     const struct config *config;
-    enum head head; /* HEAD_BARE or HEAD_LM */
+    enum head head;               /* one that the configuration knows (struct config_heads) */
+    const struct task_head *task; /* of a family's table, if the head is one of those (models/forward/task_head.h) */
     struct module_info *modules;
     int module_count;
     struct skeleton_tensor *tensors;
@@ -72,8 +75,9 @@ struct skeleton {
     int64_t parameter_bytes;    /* in float32 */
 };
 
-/* config must outlive the skeleton. head: HEAD_BARE (AutoModel) or HEAD_LM (with head; images: the classifier, which
- * ResNets and ViT for classification have). STATUS_OVERFLOW if sizes do not fit. */
+/* config must outlive the skeleton. head: HEAD_BARE (AutoModel), HEAD_LM (with head; images: the classifier, which
+ * ResNets and ViT for classification have) or another that the configuration knows, else STATUS_INVALID.
+ * STATUS_OVERFLOW if sizes do not fit. */
 enum status_code skeleton_build(const struct config *config, enum head head, struct skeleton *skeleton,
                                 struct status *error);
 /* The same as the workload has it. With its LoRA adapters (lora_rank, lora_targets), behind the model's own tensors:

@@ -63,6 +63,15 @@ int builder_module(struct skeleton_builder *builder, int parent, const char *nam
     return skeleton->module_count++;
 }
 
+int builder_root(struct skeleton_builder *builder, const char *class_name)
+{
+    const char *kept = arena_copy(&builder->skeleton->arena, class_name);
+    if (kept == NULL) {
+        builder_fail(builder, STATUS_OUT_OF_MEMORY, "");
+    }
+    return builder_module(builder, -1, "", kept);
+}
+
 void builder_silent(struct skeleton_builder *builder, int parent, const char *name, const char *class_name)
 {
     builder_module(builder, parent, name, class_name);

@@ -27,7 +27,10 @@ struct initial {
 /* Index of the new module; 0 after a failure. name is the last part of the path, "" for the root (parent -1). */
 int builder_module(struct skeleton_builder *builder, int parent, const char *name, const char *class_name);
 
-/* The same; its class is never split over devices. */
+/* The root, of a class whose name is copied. */
+int builder_root(struct skeleton_builder *builder, const char *class_name);
+
+/* A module; its class is never split over devices. */
 int builder_block(struct skeleton_builder *builder, int parent, const char *name, const char *class_name);
 
 /* The same, named by a number: an element of a list. */

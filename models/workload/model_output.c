@@ -4,6 +4,7 @@
 
 #include "models/config/family.h"
 #include "models/forward/module_visit.h"
+#include "models/forward/task_head.h"
 #include "models/workload/workload_tape.h"
 
 void autocast_begin(const struct forward *forward)
@@ -93,6 +94,9 @@ struct value *model_output_make(struct forward *forward, struct model_output *be
     cache_begin(forward, output);
     autocast_begin(forward);
     struct value *result = module_output(forward, forward->config->family->forward(forward));
+    if (forward->skeleton->head == HEAD_EMBEDDING) {
+        result = embedding_pool(forward, result);
+    }
     if (forward->placement != NULL) { /* a model that is not visited as a whole ends where it ends */
         tape_place(tape, forward->placement->main);
     }

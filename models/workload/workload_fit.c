@@ -6,6 +6,7 @@
 
 #include "harness/case/release.h"
 #include "models/config/family.h"
+#include "models/config/head.h"
 #include "models/forward/decoder.h"
 #include "models/forward/own_code.h"
 #include "models/workload/generate.h"
@@ -94,6 +95,43 @@ static enum status_code code_fit_check(const struct config *config, const struct
     return STATUS_OK;
 }
 
+/* What was not compared with the real classes of heads other than that over tokens or images. */
+static enum status_code head_fit_check(const struct config *config, const struct workload *workload,
+                                       struct status *error)
+{
+    enum head head = head_of(&config->model_heads, workload);
+    bool trains = workload->mode == MODE_TRAIN;
+    const struct {
+        bool is_strange;
+        enum case_field field;
+        const char *what;
+    } rows[] = {
+        {workload->release != NULL, FIELD_RELEASE, "older releases are"},
+        {workload->lora_rank > 0, FIELD_LORA_RANK, "adapters beside a head that is trained too are"},
+        {workload->precision >= PRECISION_INT8, FIELD_PRECISION, "quantised weights are"},
+        {trains && workload->loss != LOSS_COMPOSED, FIELD_LOSS, "another loss than the class's own is"},
+        {trains && workload->label_smoothing != LABEL_SMOOTHING_NONE, FIELD_LABEL_SMOOTHING, "smoothed labels are"},
+        {own_code_is(workload), FIELD_MODEL_CODE, "classes other than transformers' are"},
+        {trains && workload->program == PROGRAM_TRL_SFT, FIELD_PROGRAM, "a trainer of models that write text is"},
+    };
+    for (size_t i = 0; head != HEAD_BARE && head != HEAD_LM && i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].is_strange) {
+            return status_set(error, STATUS_INVALID, "%s: %s not modelled with it; leave out %s, or write %s",
+                              workload_name_words(error, FIELD_HEAD, head_name(head)).text, rows[i].what,
+                              workload_key_words(error, rows[i].field).text,
+                              workload_name_words(error, FIELD_HEAD, "lm").text);
+        }
+    }
+    if (trains && head == HEAD_SEQUENCE && config->labels == 1) {
+        return status_set(error, STATUS_INVALID,
+                          "%s: %s has one label, and so learns by a mean square (regression), which is not modelled; "
+                          "write %s, or a model with two labels or more",
+                          workload_name_words(error, FIELD_HEAD, head_name(head)).text, config->name,
+                          workload_name_words(error, FIELD_MODE, "infer").text);
+    }
+    return STATUS_OK;
+}
+
 enum status_code workload_fit_check(const struct config *config, const struct workload *workload, bool repeats,
                                     struct status *error)
 {
@@ -123,7 +161,8 @@ enum status_code workload_fit_check(const struct config *config, const struct wo
                           "modelled; write the release before or behind it (transformers=4.37, transformers=4.40)",
                           workload_value_words(error, FIELD_RELEASE, workload->release).text, config->name);
     }
-    enum status_code code = program_fit_check(config, workload, error);
+    enum status_code code = head_fit_check(config, workload, error);
+    code = code == STATUS_OK ? program_fit_check(config, workload, error) : code;
     code = code == STATUS_OK ? class_check(config, workload, error) : code;
     code = code == STATUS_OK ? code_fit_check(config, workload, error) : code;
     if (code != STATUS_OK) {

@@ -31,62 +31,6 @@ struct training_plan training_plan_default(const struct workload *workload)
     return (struct training_plan){.step_count = (int)workload->steps, .learning_rate = 1e-4};
 }
 
-/* -- inputs */
-
-/* The second half of the batch, or the only sequence, ends after half of the tokens, rounded up. */
-static void padding_fill(struct tape *tape, struct value *rows, double number)
-{
-    int frame = tape_frame_open(tape);
-    int64_t batch = value_size(rows, 0), seq = value_size(rows, 1);
-    int64_t whole = batch / 2, kept = seq - seq / 2;
-    struct value *shorter = tape_slice(tape, rows, 0, whole, batch - whole);
-    tape_fill(tape, tape_slice(tape, shorter, 1, kept, seq - kept), number);
-    tape_frame_close(tape, frame, NULL);
-}
-
-/* Labels are the ids themselves; those of a padded batch are its own, with -100 where nothing counts. */
-static void padding_make(struct forward *f)
-{
-    struct tape *tape = f->tape;
-    bool training = f->workload->mode == MODE_TRAIN;
-    f->labels = training ? f->ids : NULL;
-    if (!f->workload->padding) {
-        return;
-    }
-    int64_t size[] = {value_size(f->ids, 0), value_size(f->ids, 1)};
-    f->seen = tape_hold(tape, tape_leaf(tape, CATEGORY_INPUTS, DTYPE_INT64, 2, size, false, "attention_mask"));
-    tape_fill(tape, f->seen, 1.0);
-    padding_fill(tape, f->seen, 0.0);
-    struct value *labels = tape_hold(tape, tape_leaf(tape, CATEGORY_INPUTS, DTYPE_INT64, 2, size, false, "labels"));
-    tape_copy_into(tape, f->ids, labels);
-    padding_fill(tape, labels, -100.0);
-    f->labels = training ? labels : NULL;
-}
-
-void inputs_make(struct build *build)
-{
-    struct forward *f = &build->forward;
-    const struct config *config = f->config;
-    struct tape *tape = f->tape;
-    int64_t batch = f->workload->batch;
-    bool text = f->workload->seq > 0;
-    if (text) {
-        int64_t size[] = {batch, f->workload->seq};
-        f->ids = tape_hold(tape, tape_leaf(tape, CATEGORY_INPUTS, DTYPE_INT64, 2, size, false, "input_ids"));
-        tape_init_integers(tape, f->ids, config->vocab);
-        padding_make(f);
-        return;
-    }
-    int64_t size[] = {batch, config->channels, config->image, config->image};
-    enum dtype dtype = workload_dtype(f->workload);
-    f->images = tape_hold(tape, tape_leaf(tape, CATEGORY_INPUTS, dtype, 4, size, false, "pixel_values"));
-    tape_init_normal(tape, f->images, 0.0, 1.0);
-    /* A batch of images comes with its labels, also where only the images are used. */
-    struct value *labels = tape_hold(tape, tape_leaf(tape, CATEGORY_INPUTS, DTYPE_INT64, 1, &batch, false, "labels"));
-    tape_init_integers(tape, labels, config->classes > 0 ? config->classes : 1);
-    f->labels = f->workload->mode == MODE_TRAIN ? labels : NULL;
-}
-
 /* -- one pass of the model */
 
 /* Its result, held. What else it returns stays until the same name is given to what the next pass returns

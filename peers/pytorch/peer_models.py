@@ -174,6 +174,21 @@ def attention_of(kind, attention):
     return None if attention == "sdpa" and not kind._supports_sdpa else attention
 
 
+TASKS = {"sequence": transformers.AutoModelForSequenceClassification,
+         "token": transformers.AutoModelForTokenClassification,
+         "question": transformers.AutoModelForQuestionAnswering, "encoder": transformers.AutoModelForTextEncoding}
+
+def class_of(case, with_head, bare, config):
+    """The class of a case's head; a padding token is named, as programs name one before they batch."""
+    if case["head"] == "embedding" and config.is_encoder_decoder:
+        return transformers.T5EncoderModel
+    if case["head"] not in TASKS:
+        return bare if case["head"] in ("bare", "embedding") else with_head
+    if config.pad_token_id is None:
+        config.pad_token_id = 0
+    return TASKS[case["head"]]._model_mapping[type(config)]
+
+
 def build(case, device, checkpointing=SHADOW_CHECKPOINTING):
     """The model of a case on a device, in its storage dtype, values undefined; (family, model, config)."""
     family, with_head, bare, config = model_row(case["model"])
@@ -192,7 +207,7 @@ def build(case, device, checkpointing=SHADOW_CHECKPOINTING):
         config.use_cache = case.get("use_cache", False)
     if case.get("layers"):
         setattr(config, LAYERS_FIELD[family], case["layers"])
-    kind = with_head if case["head"] == "lm" else bare
+    kind = class_of(case, with_head, bare, config)
     with torch.device(device):
         model = kind._from_config(config, attn_implementation=attention_of(kind, case["attention"]), dtype=dtype)
     for name, buffer in list(model.named_buffers()):  # as from_pretrained leaves them, whatever the dtype
@@ -256,9 +271,30 @@ def make_inputs(case, family, config, device):
         pixels = torch.zeros(batch, 3, size, size, device=device, dtype=storage_dtype(case))
         return pixels, torch.zeros(batch, device=device, dtype=torch.int64) % classes
     ids = torch.zeros(batch, case["seq"], device=device, dtype=torch.int64)
+    if case["head"] in TASKS and case["head"] != "encoder":
+        return make_task_inputs(case, ids)
     if case.get("padding"):
         return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}, torch.zeros_like(ids)
     return ids, ids
+
+
+def make_task_inputs(case, ids):
+    """The same of another head: a label of each sequence or token, or the first and the last token of each answer."""
+    inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)} if case.get("padding") else ids
+    if case["mode"] != "train":
+        return inputs, ids
+    row = torch.zeros(case["batch"], device=ids.device, dtype=torch.int64)
+    labels = {"sequence": lambda: row, "token": lambda: torch.zeros_like(ids),
+              "question": lambda: {"start_positions": row, "end_positions": torch.zeros_like(row)}}[case["head"]]()
+    return inputs, labels
+
+
+def mean_pooled(rows, seen):
+    """Pooling of sentence-transformers (5.2), pooling_mode_mean_tokens, line by line."""
+    expanded = seen.unsqueeze(-1).expand(rows.size()).to(rows.dtype)
+    sums = torch.sum(rows * expanded, 1)
+    counts = torch.clamp(expanded.sum(1), min=1e-9)
+    return sums / counts
 
 
 def converted(case, model, *arguments, **keywords):
@@ -290,15 +326,22 @@ def forward(case, family, model, inputs, labels, names=None):
         return torch.nn.functional.cross_entropy(out, labels) if train else out
     smooths = case.get("label_smoothing") == "trainer"
     keywords = {"labels": labels} if train and not smooths else {}
+    if isinstance(labels, dict):
+        keywords = labels
     if case.get("logits") == "last" and family in ("gpt2", "gpt_neo", "llama", "opt", "bloom", "falcon"):
         keywords["logits_to_keep"] = 1
-    if family == "t5" and not train:
+    if family == "t5" and not train and case["head"] not in ("encoder", "embedding"):
         keywords["decoder_input_ids"] = labels
     if not isinstance(inputs, dict):
         inputs = {"pixel_values" if family in IMAGES else "input_ids": inputs}
     out = converted(case, model, **inputs, **keywords) if case.get("float32_outputs") else model(**inputs, **keywords)
     if names is not None:
         names["outputs"] = out
+    if case["head"] == "embedding":
+        seen = inputs.get("attention_mask")
+        rows = out[0]
+        del out
+        return mean_pooled(rows, torch.ones(rows.shape[:2], device=rows.device, dtype=torch.int64) if seen is None else seen)
     if train and smooths:
         return trainer_smoothed(case, family, out, labels)
     return out.loss if train else out[0]

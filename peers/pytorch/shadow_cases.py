@@ -1,6 +1,7 @@
 """Which cases the shadow runs; one dictionary each, with the identity fields of our own records."""
 from shadow_autocast_cases import autocast_cases
 from shadow_forward_cases import forward_cases
+from shadow_head_cases import head_cases
 from shadow_step_cases import step_cases
 
 TEXT = ("bert-base-cased", "gpt2", "llama-3.2-1b", "llama-mha", "qwen2.5-0.5b")
@@ -553,4 +554,4 @@ def cases():
             encoder_cases() + list(filter(has_form, learned_position_cases())) + expert_cases(*EXPERTS) +
             latent_cases() + expert_generate_cases() + encoder_decoder_cases() + falcon_cases() +
             gpt_neo_cases() + timm_vit_cases() + regnet_cases() + step_cases(case_of) +
-            forward_cases(case_of, optimizer_for) + autocast_cases(case_of))
+            forward_cases(case_of, optimizer_for) + autocast_cases(case_of) + head_cases(case_of, optimizer_for))

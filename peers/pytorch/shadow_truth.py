@@ -83,7 +83,7 @@ def count_saved(case, device="meta"):
     model.train()
     inputs, labels = peer_models.make_inputs(case, family, config, device)
     saved = SavedTensors({"parameters": [*model.parameters(), *beside_parameters(case, model).values()],
-                          "buffers": list(model.buffers()), "inputs": [*tree_leaves(inputs), labels]}, device)
+                          "buffers": list(model.buffers()), "inputs": [*tree_leaves(inputs), *tree_leaves(labels)]}, device)
     ledger = ledger_for(case, device)  # knows which storages a GPU would not hold
     with saved.recording(), precision_context(case) as autocast, ledger:
         loss = peer_models.forward(case, family, model, inputs, labels)

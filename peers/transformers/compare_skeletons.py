@@ -2,7 +2,7 @@
 """Holds the skeletons against the real classes, and the accelerate estimator against accelerate itself.
 
 Every model of the catalogue is built on the meta device by transformers or timm, from the catalogue's own config.json,
-without and with its head. Compared are, in order: names, kinds, shapes and dtypes of every parameter and buffer, ties,
+without and with its head, and with every head of a task that it has a class for. Compared are, in order: names, kinds, shapes and dtypes of every parameter and buffer, ties,
 the order in which module.to(device) moves them, every module of named_modules() with its class and whether it is never
 split, the number of parameters, the bytes of buffers, accelerate's total and largest layer (with the model's own classes
 kept whole, and with none), and its printed table, to the character.
@@ -60,6 +60,38 @@ HEADS = {
     "convnext": transformers.AutoModelForImageClassification,
     "xlm-roberta": transformers.AutoModelForMaskedLM,
 }
+
+# Heads of tasks, by the words of --head. A model type has those that transformers has a class for.
+TASKS = {
+    "sequence": transformers.AutoModelForSequenceClassification,
+    "token": transformers.AutoModelForTokenClassification,
+    "question": transformers.AutoModelForQuestionAnswering,
+    "encoder": transformers.AutoModelForTextEncoding,
+}
+
+
+UNBUILT = {"t5": ("sequence", "token", "question")}  # classes that assay does not build, and says so
+
+
+def task_class(config, head):
+    """The class of transformers; None: there is none. Of text alone: a classifier of images is its head "lm"."""
+    known = TASKS[head]._model_mapping
+    if type(config) not in known or config.model_type in ("vit", "convnext") or head in UNBUILT.get(config.model_type, ()):
+        return None
+    kind = known[type(config)]
+    ending = {"encoder": "EncoderModel", "sequence": "ForSequenceClassification", "token": "ForTokenClassification",
+              "question": "ForQuestionAnswering"}[head]
+    return kind if kind.__name__.endswith(ending) else None
+
+
+def heads_of(name):
+    """All heads that the classes of a model have, and those of them that assay says it has."""
+    raw = json.loads((CATALOGUE / name / "config.json").read_text())
+    if "architecture" in raw:
+        return ["bare", "lm"]
+    config = transformers.AutoConfig.from_pretrained(CATALOGUE / name)
+    return ["bare", "lm", *(head for head in TASKS if task_class(config, head) is not None)]
+
 
 ACTIVATIONS = ["gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_fast", "silu", "swish", "relu"]
 SWITCH = [False, True]
@@ -130,8 +162,10 @@ def real_model(name, head):
                 return timm.models.vgg.VGG(num_classes=raw["num_classes"], **arguments)
             return timm.create_model(raw["architecture"], pretrained=False, num_classes=raw["num_classes"], **arguments)
         config = transformers.AutoConfig.from_pretrained(CATALOGUE / name)
-        maker = HEADS[config.model_type] if head == "lm" else transformers.AutoModel
-        model = maker.from_config(config, dtype=torch.float32)
+        maker = (task_class(config, head) or TASKS[head]) if head in TASKS else (
+            HEADS[config.model_type] if head == "lm" else transformers.AutoModel)
+        make = maker._from_config if hasattr(maker, "_from_config") else maker.from_config
+        model = make(config, dtype=torch.float32)
     if hasattr(model, "tie_weights"):
         model.tie_weights()
     return model
@@ -268,7 +302,7 @@ def compare_option(program, folder, name, key, values):
 def golden_write(name):
     """One line a tensor: tensor PATH KIND SHAPE DTYPE OWNER; then the load order: load PATH; then the modules: module
     PATH CLASS whole|-."""
-    for head in ("bare", "lm"):
+    for head in heads_of(name):
         model = real_model(name, head)
         lines = ["tensor " + " ".join(row) for row in real_tensors(model)]
         lines += ["load " + path for path in real_load_order(model)]
@@ -290,7 +324,7 @@ def main():
         subprocess.run(["cc", "-std=c11", "-D_GNU_SOURCE", "-I.", "-o", program, "peers/transformers/dump_skeleton.c",
                         "build/libassay.a", "-ljansson", "-lyaml", "-lhwloc", "-ldl", "-lm", "-pthread", "-fopenmp"],
                        check=True)
-        results = [compare(program, name, head) for name in names for head in ("bare", "lm")]
+        results = [compare(program, name, head) for name in names for head in heads_of(name)]
         results += [compare_option(program, folder, name, key, values)
                     for name, key, values in OPTIONS if name in names]
     print(f"{sum(results)} equal, {len(results) - sum(results)} different")

@@ -81,14 +81,16 @@ int main(int count, char **arguments)
     struct config config;
     struct status error = {0};
     if (count != 3) {
-        fprintf(stderr, "usage: dump_skeleton MODEL bare|lm|table\n");
+        fprintf(stderr, "usage: dump_skeleton MODEL HEAD|table\n");
         return 2;
     }
     enum status_code code = config_find("models/catalogue", arguments[1], &config, &error);
     if (code == STATUS_OK && strcmp(arguments[2], "table") == 0) {
         code = table_dump(arguments[1], &config, &error);
     } else if (code == STATUS_OK) {
-        code = skeleton_dump(&config, strcmp(arguments[2], "lm") == 0 ? HEAD_LM : HEAD_BARE, &error);
+        struct workload workload = workload_default(MODE_LOAD);
+        code = workload_set(&workload, "head", arguments[2], &error);
+        code = code == STATUS_OK ? skeleton_dump(&config, workload.head, &error) : code;
     }
     if (code != STATUS_OK) {
         fprintf(stderr, "%s\n", status_line(&error, (char[STATUS_LINE_BYTES]){0}));

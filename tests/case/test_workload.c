@@ -93,7 +93,9 @@ static void test_wrong_fields(void **state)
          "adamw-fused, adamw-single, adam-8bit, sgd-momentum, sgd, adafactor-torch, "
          "adafactor-transformers, paged-adamw-32bit, paged-adamw-8bit"},
         {"checkpointing", "yes", "checkpointing: 'yes' is not known; write one of: false, true"},
-        {"head", "default", "head: 'default' is not known; write one of: bare, lm"},
+        {"head", "default",
+         "head: 'default' is not known; write one of: bare, lm, causal-lm, masked-lm, seq2seq-lm, image, "
+         "sequence, token, question, encoder, embedding"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -132,9 +132,9 @@ static void wrong_words_are_answered_in_one_line(void **state)
         {{"measure"}, "assay: unknown command 'measure'; did you mean run?\n"},
         {{"models", "--json=yes"}, "assay: models: --json takes no value; write --json\n"},
         {{"models", "--json", "--json"}, "assay: models: --json is given twice; keep one\n"},
-        {{"models", "gpt2", "--head"}, "assay: models: --head needs a value; write --head bare|lm\n"},
-        {{"models", "gpt2", "--head", "--json"}, "assay: models: --head needs a value; write --head bare|lm\n"},
-        {{"models", "gpt2", "--head", "tail"}, "assay: --head: 'tail' is not known; write one of: bare, lm\n"},
+        {{"models", "gpt2", "--head", "tail"},
+         "assay: --head: 'tail' is not known; write one of: bare, lm, causal-lm, masked-lm, "
+         "seq2seq-lm, image, sequence, token, question, encoder, embedding\n"},
         {{"models", "gpt2", "bert-base-cased"},
          "assay: models: 'bert-base-cased' is one operand too many; write assay models [MODEL]\n"},
         {{"models", "--tensors"},

@@ -60,7 +60,8 @@ static void words_are_offered_where_the_cursor_is(void **state)
         {{"estimate", "gpt2", "--on", "NVIDIA H2"}, "words|NVIDIA H200 NVIDIA H20 "},
         {{"estimate", "gpt2", "--precision", "amp-"}, "words|amp-float16 amp-bfloat16 "},
         {{"place", "gpt2", "--precision", "a"}, "words|"}, /* which has fewer of them */
-        {{"estimate", "gpt2", "--head", ""}, "words|bare lm "},
+        {{"estimate", "gpt2", "--head", ""},
+         "words|bare lm causal-lm masked-lm seq2seq-lm image sequence token question encoder embedding "},
         {{"estimate", "gpt2", "--dtypes", "float32", "int"}, "words|int8 int4 "},
         {{"estimate", "gpt2", "--padding", "t"}, "words|true "},
         {{"place", "--run", "host", "gpt2-x"}, "files|gpt2-xl "}, /* host is the option's, not the model */

@@ -16,6 +16,7 @@
 #include "harness/suite/identity.h"
 #include "harness/suite/suite.h"
 #include "models/config/family.h"
+#include "models/config/head.h"
 #include "models/find/catalogue.h"
 #include "tests/support/command_run.h"
 
@@ -259,7 +260,8 @@ static char *suite_id(const struct drawn *drawn)
 /* Whether options would be taken: they are checked as they are named, and each must say something. */
 static bool options_take(const struct drawn *drawn, const struct identity *identity)
 {
-    bool taken = workload_check(&drawn->workload, NULL) == STATUS_OK;
+    bool taken = workload_check(&drawn->workload, NULL) == STATUS_OK &&
+                 head_check(&drawn->config.model_heads, drawn->model, drawn->workload.head, NULL) == STATUS_OK;
     for (int i = 0; i < drawn->setting_count; i++) {
         enum case_field field = case_field_find(drawn->settings[i][0], strlen(drawn->settings[i][0]));
         taken = taken && (identity_has(identity, field) || workload_field_is_no(&drawn->workload, field));
@@ -334,6 +336,7 @@ static void what_is_true_of_every_case(void **state)
     printf("cases are drawn from ASSAY_CASE_SEED=%llu\n", (unsigned long long)seed);
     for (int i = 0; i < count; i++) {
         case_draw(&drawn);
+        drawn.workload.head = head_of(&drawn.config.model_heads, &drawn.workload);
         const struct identity identity = identity_make(drawn.model, &drawn.workload, drawn.config.family);
         struct replay_result result;
         struct text id = {0};

@@ -50,6 +50,7 @@ static const struct base {
     {"tiny-llama", MODE_TRAIN, "lora_rank=4 precision=int4", NULL},
     {"tiny-llama", MODE_TRAIN, "lora_rank=4 precision=int8 autocast=true", NULL},
     {"tiny-bert", MODE_TRAIN, "", NULL},
+    {"tiny-t5", MODE_LOAD, "", NULL},
     {"timm/resnet50.a1_in1k", MODE_INFER, "", NULL},
     {"timm/resnet50.a1_in1k", MODE_TRAIN, "", NULL},
 };
@@ -62,6 +63,9 @@ static const struct {
     {FIELD_PLACE, NULL, "a placed model has a tape of its own (tests/placement)"},
     {FIELD_CHECKPOINT, NULL, "says where weights come from, not where they go (tests/load)"},
     {FIELD_FIND_BATCH, NULL, "looks for a batch, each of which is a case (tests/question/test_batch_search.c)"},
+    {FIELD_HEAD, "masked-lm", "what lm is of an encoder"},
+    {FIELD_HEAD, "seq2seq-lm", "what lm is of an encoder and a decoder"},
+    {FIELD_HEAD, "image", "what lm is of a model of images"},
     {FIELD_ZERO_GRAD, "before-forward", "nothing lies between the end of a step and the next forward pass"},
     {FIELD_QUANTIZED_KERNEL, "exllama", "what auto takes of GPTQ in 4 bits"},
     {FIELD_QUANTIZED_KERNEL, "gemm", "what auto takes of AWQ"},
