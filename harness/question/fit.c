@@ -26,8 +26,7 @@ static int64_t needed_bytes(const struct trial *trial, struct fit *fit)
     return bytes;
 }
 
-/* What the tensors of the program alone need; workspaces are libraries' and may be smaller. */
-static int64_t certain_bytes(const struct replay_result *result)
+int64_t fit_certain_bytes(const struct replay_result *result)
 {
     return result->requested_bytes_peak - result->categories_at_peak[CATEGORY_WORKSPACE];
 }
@@ -35,7 +34,7 @@ static int64_t certain_bytes(const struct replay_result *result)
 /* The least of so many bytes, but not less than the tensors. */
 static int64_t least_bytes(const struct fit *fit, const struct trial *trial, int64_t bytes)
 {
-    int64_t least = doubt_least(fit->doubt, bytes), certain = certain_bytes(&trial->unbounded);
+    int64_t least = doubt_least(fit->doubt, bytes), certain = fit_certain_bytes(&trial->unbounded);
     return least > certain || certain > bytes ? least : certain;
 }
 
@@ -97,7 +96,7 @@ static enum status_code least_try(const struct estimate_input *input, const stru
     if (fit_is_open(device)) {
         code = trial_run(input, fit_possible_bytes(device), &found->least, error);
     }
-    *fits = code == STATUS_OK && found->least.fits && certain_bytes(&found->least.unbounded) <= rest_bytes;
+    *fits = code == STATUS_OK && found->least.fits && fit_certain_bytes(&found->least.unbounded) <= rest_bytes;
     return code;
 }
 

@@ -49,6 +49,9 @@ enum status_code fit_find(const struct estimate_input *input, const struct fit_d
 int64_t fit_sure_bytes(const struct fit_device *device);
 int64_t fit_possible_bytes(const struct fit_device *device);
 
+/* What the tensors of the program alone need; workspaces are libraries' and may be smaller. */
+int64_t fit_certain_bytes(const struct replay_result *result);
+
 /* Whether a range or a doubt makes the two differ. */
 bool fit_is_open(const struct fit_device *device);
 

@@ -213,12 +213,9 @@ static enum status_code unbounded_find(struct search *search, struct point *high
     return code;
 }
 
-/* Whether a generation of some tokens is the beginning of every longer one: of several beams the places of all tokens
- * are taken at first, of a static cache too. */
-static bool tokens_begin_alike(const struct search *search)
+bool limit_begins_alike(const struct workload *workload, enum case_field field)
 {
-    const struct workload *workload = search->input->workload;
-    return search->field == FIELD_NEW_TOKENS && workload->cache == CACHE_DYNAMIC && workload->beams == 1;
+    return field == FIELD_NEW_TOKENS && workload->cache == CACHE_DYNAMIC && workload->beams == 1;
 }
 
 /* A size of new tokens with the bound alone. */
@@ -342,7 +339,7 @@ enum status_code limit_find(const struct estimate_input *input, enum case_field 
     if (code == STATUS_OK && low.outcome == OUTCOME_REFUSED) {
         limit_note(&found, &search, NULL, &high);
     } else if (code == STATUS_OK) {
-        if (tokens_begin_alike(&search)) {
+        if (limit_begins_alike(input->workload, field)) {
             code = tokens_pass(&search, &low, &high, error);
         }
         if (code == STATUS_OK && field == FIELD_NEW_TOKENS && input->workload->cache == CACHE_STATIC) {
@@ -360,5 +357,25 @@ enum status_code limit_find(const struct estimate_input *input, enum case_field 
         found.whole_count = search.whole_count;
         *limit = found;
     }
+    return code;
+}
+
+enum status_code limit_size_find(const struct estimate_input *input, enum case_field field, int64_t memory_bytes,
+                                 int64_t maximum, const struct look_observer *observer, int64_t *size,
+                                 struct status *error)
+{
+    struct search search = {
+        .input = input, .field = field, .memory_bytes = memory_bytes, .observer = observer, .maximum = maximum};
+    struct trial trial = {0};
+    struct limit limit = {0};
+    enum status_code code = STATUS_OVERFLOW;
+    if (limit_begins_alike(input->workload, field)) {
+        code = tokens_look(&search, maximum, &trial, error);
+        limit.size = trial.fits ? maximum : trial.token_count;
+    }
+    if (code == STATUS_OVERFLOW) { /* the sizes of so many tokens leave 63 bits, or it is another question */
+        code = limit_find(input, field, memory_bytes, observer, &limit, error);
+    }
+    *size = code == STATUS_OK ? limit.size : 0;
     return code;
 }

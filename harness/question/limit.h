@@ -43,6 +43,16 @@ struct limit {
 enum status_code limit_find(const struct estimate_input *input, enum case_field field, int64_t memory_bytes,
                             const struct look_observer *observer, struct limit *limit, struct status *error);
 
+/* The size alone, in at most maximum, which is not more than limit_maximum: where one replay with the bound tells it,
+ * as of greedily generated tokens with a growing cache, no other is made. */
+enum status_code limit_size_find(const struct estimate_input *input, enum case_field field, int64_t memory_bytes,
+                                 int64_t maximum, const struct look_observer *observer, int64_t *size,
+                                 struct status *error);
+
+/* Whether a case of some size of the field is the beginning of every larger one: new tokens are, unless the places of
+ * all of them are taken at first, as with several beams or with a static cache. Then what runs runs for less, too. */
+bool limit_begins_alike(const struct workload *workload, enum case_field field);
+
 /* Whether the case has the field, so that it can be of another size: STATUS_INVALID if its mode or its model has
  * none. */
 enum status_code limit_field_check(const struct estimate_input *input, enum case_field field, struct status *error);

@@ -220,6 +220,52 @@ static void a_tape_bounds_no_tokens(void **state)
     trial_scene_close(&scene);
 }
 
+static enum fit_verdict verdict_at(const struct trial_scene *scene, const struct fit_device *device,
+                                   enum case_field field, int64_t size)
+{
+    struct workload workload = limit_workload(scene->input.workload, field, size);
+    struct estimate_input input = scene->input;
+    struct fit fit;
+    struct status error = {0};
+    input.workload = &workload;
+    if (fit_find(&input, device, &fit, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    return fit.verdict;
+}
+
+static void look_count(void *context, enum case_field field, int64_t size)
+{
+    (void)field;
+    (void)size;
+    ++*(int *)context;
+}
+
+/* The work is counted, not timed: a bound says at which token it is refused, so each of the three searches takes its
+ * whole replays, and where tensors end it a line finds the size. Bisecting took a hundred. */
+static void a_range_of_tokens_takes_few_replays(void **state)
+{
+    (void)state;
+    struct trial_scene scene;
+    struct limit_range range;
+    int looks = 0;
+    const struct look_observer observer = {look_count, &looks};
+    struct limit limit = tokens_limit("HuggingFaceTB/SmolLM2-135M", INT64_C(400) << 20, &scene);
+    const struct fit_device device = {.memory_bytes = INT64_C(420) << 20,
+                                      .overhead = {.low_bytes = 4 << 20, .high_bytes = 20 << 20},
+                                      .doubt = {100, 60}};
+    int64_t bytes = overhead_rest(device.memory_bytes, device.overhead.high_bytes);
+    assert_int_equal(limit_find(&scene.input, FIELD_NEW_TOKENS, bytes, &observer, &limit, NULL), STATUS_OK);
+    assert_int_equal(limit_range_find(&scene.input, &device, &limit, bytes, &observer, &range, NULL), STATUS_OK);
+    assert_true(range.sure > 1000 && range.sure < limit.size && limit.size < range.possible);
+    assert_in_range(looks, 5, 10);
+    assert_int_equal(verdict_at(&scene, &device, FIELD_NEW_TOKENS, range.sure), FIT_YES);
+    assert_int_equal(verdict_at(&scene, &device, FIELD_NEW_TOKENS, range.sure + 1), FIT_UNDECIDED);
+    assert_int_equal(verdict_at(&scene, &device, FIELD_NEW_TOKENS, range.possible), FIT_UNDECIDED);
+    assert_int_equal(verdict_at(&scene, &device, FIELD_NEW_TOKENS, range.possible + 1), FIT_NO);
+    trial_scene_close(&scene);
+}
+
 /* A static cache is there from the first pass on: few sizes are replayed to their end, and what comes out is what whole
  * replays say. The beginning of a case that is refused is refused as the whole is. */
 static void a_static_cache_is_judged_by_its_beginning(void **state)
@@ -301,20 +347,6 @@ static void a_field_that_says_nothing_is_refused(void **state)
     trial_scene_close(&scene);
 }
 
-static enum fit_verdict verdict_at(const struct trial_scene *scene, const struct fit_device *device,
-                                   enum case_field field, int64_t size)
-{
-    struct workload workload = limit_workload(scene->input.workload, field, size);
-    struct estimate_input input = scene->input;
-    struct fit fit;
-    struct status error = {0};
-    input.workload = &workload;
-    if (fit_find(&input, device, &fit, &error) != STATUS_OK) {
-        fail_msg("%s", error.text);
-    }
-    return fit.verdict;
-}
-
 /* What limit says surely fits, and may, is what fit says yes and not no to; one more is neither. */
 static void the_sure_and_the_possible_size_are_those_of_fit(void **state)
 {
@@ -355,6 +387,7 @@ int main(void)
         cmocka_unit_test(the_host_agrees),
         cmocka_unit_test(a_model_bounds_what_memory_does_not),
         cmocka_unit_test(a_tape_bounds_no_tokens),
+        cmocka_unit_test(a_range_of_tokens_takes_few_replays),
         cmocka_unit_test(a_static_cache_is_judged_by_its_beginning),
         cmocka_unit_test(a_bound_of_its_own_is_called_that),
         cmocka_unit_test(nothing_fits_and_says_so),
