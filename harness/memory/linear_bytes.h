@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { LINEAR_ROUNDINGS = 4 };
+enum { LINEAR_ROUNDINGS = 8 };
 
 struct linear_bytes {
     int64_t bytes, growth_bytes;

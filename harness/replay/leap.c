@@ -111,16 +111,27 @@ static bool pool_note(struct leap *leap, const struct repetition *repetition)
 
 /* -- leaving out */
 
+/* As many repetitions behind the one that was made as do what was done before: whole rounds, as long as sizes are
+ * rounded alike. The last one is not among them, so that blocks have the bytes of that one. */
+static int64_t small_rounds_known(struct repetition *repetition, int64_t last)
+{
+    int64_t circle = rounds_note(repetition);
+    int64_t end = repetition->stable_to < last - 1 ? repetition->stable_to : last - 1;
+    return circle > 0 && end > repetition->at ? (end - repetition->at) / circle * circle : 0;
+}
+
 /* The small pool alone, so many repetitions on. */
 static enum status_code small_pool_run(struct repetition *repetition, int64_t count, struct status *error)
 {
     struct allocator *allocator = repetition->replay->allocator;
     const struct allocator_counters before = *allocator_counters(allocator);
+    int64_t last = repetition->at + count;
     enum status_code code = STATUS_OK;
     repetition->is_bare = true;
-    for (int64_t i = 0; i < count && code == STATUS_OK; i++) {
+    while (repetition->at < last && code == STATUS_OK) {
         repetition->at++;
         code = body_run(repetition, error);
+        repetition->at += code == STATUS_OK ? small_rounds_known(repetition, last) : 0;
     }
     repetition->is_bare = false;
     allocator_suppose_peaks(allocator, &before);

@@ -2,7 +2,8 @@
  *
  * The large pool: a forecast says how long every comparison of sizes comes out as it does now
  * (harness/memory/pool_forecast.h). As long as it does, its requests are not made.
- * The small pool: its requests are made, but nothing is summed up; what its blocks have is known from the sizes.
+ * The small pool: its requests are made, but nothing is summed up; what its blocks have is known from the sizes. As
+ * long as those are rounded alike it may go in rounds, which are left out too (repetition.h: nothing grows).
  * One repetition for which the forecast still holds is carried out behind those that are left out. Nothing shrinks, so
  * at every event sums of bytes are highest in the last repetition: peaks are those of that one, to the byte.
  * A segment that the small pool takes on the way counts as ever; if the device refuses it, the allocator would give

@@ -1,19 +1,11 @@
 /* Repetition: see repetition.h for why it is exact. Here: the body, event by event, and the rounds that are left out.
- * The parts of a body that repeat each other are section.c's. */
+ * Which repetitions end alike is rounds.c's, which parts of a body do is section.c's. */
 #include "harness/replay/repetition_inside.h"
 
 #include <string.h>
 
 #include "harness/replay/leap.h"
 #include "harness/tape/tape_cursor.h"
-
-enum { ROUNDS = 16 }; /* that are remembered: the longest circle that is found is one shorter */
-
-/* Where a repetition has left what is carried. */
-struct round {
-    int64_t *positions;
-    int64_t segment_changes;
-};
 
 /* -- opening */
 
@@ -236,43 +228,11 @@ enum status_code body_run(struct repetition *repetition, struct status *error)
 
 /* -- rounds that are left out when nothing grows */
 
-static enum status_code rounds_open(struct repetition *repetition, struct round *rounds, struct status *error)
-{
-    size_t count = (size_t)repetition->repeat->carry_count + 1;
-    for (int i = 0; i < ROUNDS; i++) {
-        rounds[i].positions = arena_alloc(&repetition->arena, count * sizeof *rounds[i].positions);
-        if (rounds[i].positions == NULL) {
-            return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory to note %zu tensors", count);
-        }
-    }
-    return STATUS_OK;
-}
-
-/* How many repetitions ago the one that ended as this one has; 0: none is known. */
-static int64_t circle_find(const struct repetition *repetition, const struct round *rounds)
-{
-    const struct round *now = &rounds[repetition->at % ROUNDS];
-    size_t bytes = (size_t)repetition->repeat->carry_count * sizeof *now->positions;
-    for (int64_t back = 1; back < ROUNDS && back < repetition->at; back++) {
-        const struct round *then = &rounds[(repetition->at - back) % ROUNDS];
-        if (then->segment_changes == now->segment_changes && memcmp(then->positions, now->positions, bytes) == 0) {
-            return back;
-        }
-    }
-    return 0;
-}
-
 /* Their peaks were those of the round that was made. False if none was found to be left out; it is done once, and
  * what is left is less than a round. */
-static bool rounds_leave_out(struct repetition *repetition, struct round *rounds)
+static bool rounds_leave_out(struct repetition *repetition)
 {
-    struct round *now = &rounds[repetition->at % ROUNDS];
-    const struct storage_block *blocks = repetition->replay->blocks;
-    for (int i = 0; i < repetition->repeat->carry_count; i++) {
-        now->positions[i] = block_position(blocks[repetition->carries[i].from].block);
-    }
-    now->segment_changes = repetition->replay->segment_changes;
-    int64_t circle = circle_find(repetition, rounds);
+    int64_t circle = rounds_note(repetition);
     if (circle > 0) {
         int64_t left_out = (repetition->repeat->count - repetition->at) / circle * circle;
         repetition->replay->result.token_count += left_out * repetition->token_count;
@@ -285,17 +245,16 @@ static bool rounds_leave_out(struct repetition *repetition, struct round *rounds
 enum status_code repetition_run(struct replay *replay, const struct repeat *repeat, struct status *error)
 {
     struct repetition repetition;
-    struct round rounds[ROUNDS];
     enum status_code code = repetition_open(replay, repeat, &repetition, error);
     bool leaves_out = repetition.growing_count == 0 && !replay->properties.computes && !replay->unfolds;
-    code = code == STATUS_OK ? rounds_open(&repetition, rounds, error) : code;
+    code = code == STATUS_OK ? rounds_open(&repetition, error) : code;
     struct leap *leap =
         code == STATUS_OK && !replay->unfolds && replay->observer == NULL ? leap_open(&repetition) : NULL;
     replay->repetition = &repetition;
     for (repetition.at = 1; repetition.at <= repeat->count && code == STATUS_OK; repetition.at++) {
         code = body_run(&repetition, error);
         if (code == STATUS_OK && leaves_out) {
-            leaves_out = !rounds_leave_out(&repetition, rounds);
+            leaves_out = !rounds_leave_out(&repetition);
         }
         if (code == STATUS_OK && leap != NULL) {
             code = leap_make(leap, &repetition, error);

@@ -1,4 +1,4 @@
-/* The inside of a repetition: for repetition.c and section*.c alone. */
+/* The inside of a repetition: for repetition.c, leap.c, rounds.c and section*.c alone. */
 #ifndef ASSAY_REPLAY_REPETITION_INSIDE_H
 #define ASSAY_REPLAY_REPETITION_INSIDE_H
 
@@ -46,6 +46,15 @@ struct section_place {
     int64_t *positions; /* of the tail */
 };
 
+enum { ROUNDS = 16 }; /* that are remembered: the longest circle that is found is one shorter */
+
+/* Where a repetition has left what is carried; in the small pool alone if the repetition is bare. */
+struct round {
+    int64_t at, stable_to; /* at 0: none */
+    int64_t segment_changes;
+    int64_t *positions;
+};
+
 struct repetition {
     struct replay *replay;
     const struct repeat *repeat;
@@ -63,6 +72,7 @@ struct repetition {
     /* The last one in which small storages have the rounded sizes, and the pools, of now; the last in which they have
      * the pools. */
     int64_t stable_to, pools_to;
+    struct round rounds[ROUNDS];
     bool is_bare; /* the small pool alone is carried out: what the large one does is known (leap.h) */
     struct section_run *runs;
     int run_count;
@@ -88,6 +98,13 @@ static inline struct storage_block *body_block(const struct repetition *repetiti
 {
     return &repetition->replay->blocks[event->index];
 }
+
+/* -- rounds (rounds.c) */
+enum status_code rounds_open(struct repetition *repetition, struct status *error);
+/* The repetition of `at` has ended: notes where, and returns how many repetitions ago one with the same rounded sizes
+ * ended as this one has; 0: none is known. What lies between them happens again and again while sizes stay as they
+ * are. */
+int64_t rounds_note(struct repetition *repetition);
 
 /* -- sections (section.c) */
 /* Finds the runs of the body; once. */
