@@ -123,8 +123,8 @@ static void torch_check(const char *name, const char *target, enum attention att
         double wanted = json_real_or(json_get(norms, key), 0.0);
         double got = norm_of(&machine, storage);
         /* Gradients that cancel (a bias before a normalisation) are rounding alone: measured against the whole. What
-         * rounding does to the others is what it does in PyTorch itself, twice, because ours may go the other way; or the
-         * most that it did in many runs, where rectifiers let a gradient jump. */
+         * rounding does to the others is what it does in PyTorch itself, twice, because ours may go the other way; or
+         * the most that it did in many runs, where rectifiers let a gradient jump. */
         double rounding = 2 * fabs(wanted - json_real_or(json_get(exact, key), wanted));
         rounding = fmax(rounding, json_real_or(json_get(json_get(reference, "gradients_rounding"), key), 0.0));
         if (!(fabs(got - wanted) <= 1e-4 * wanted + 1e-6 * sqrt(total) + rounding)) {
