@@ -34,7 +34,7 @@ static void workload_read(const struct workload *workload, const char *target, s
     point->target = target;
     point->mode = mode_name(workload->mode);
     point->precision = precision_name(workload->precision);
-    point->logits = workload_head(workload) == HEAD_BARE ? "none" : generates ? "last" : logits_name(workload->logits);
+    point->logits = workload_head(workload) != HEAD_LM ? "none" : generates ? "last" : logits_name(workload->logits);
     point->cache = generates ? cache_name(workload->cache) : workload->use_cache ? "dynamic" : "none";
     point->batch = workload->batch;
     point->seq = workload->seq;

@@ -57,12 +57,11 @@ static struct json *coefficient_json(const struct overhead_coefficient *one, con
 
 static struct json *simple_json(const struct overhead_simple *simple, int count)
 {
-    static const char *const keys[] = {"mib", "weights", "tokens_hidden"}, *const units[] = {"MiB", "weights", "T H e"};
     struct json *object = json_object_new(), *coefficients = json_object_new();
     bool made = true;
     for (int at = 0; at < count; at++) {
-        int key = count == 1 ? 1 : at;
-        made = made && json_set(coefficients, keys[key], coefficient_json(&simple->terms[at], units[key]));
+        const struct overhead_term_words *words = overhead_affine_words(count == 1 ? 1 : at);
+        made = made && json_set(coefficients, words->key, coefficient_json(&simple->terms[at], words->unit));
     }
     coefficients = json_made(coefficients, made);
     made = json_set(object, "condition", json_real_new(simple->condition)) &&

@@ -22,7 +22,7 @@ enum { POINT_BYTES_UNKNOWN = -1 };
     X(mode, "mode")           /* "infer", "generate" */                                                                \
     X(precision, "precision") /* "float32", "float16", "bfloat16" */                                                   \
     X(attention, "attention") /* "sdpa", "eager": what the class does, whatever was asked; "none" */                   \
-    X(logits, "logits")       /* "all", "last"; "none": without the head */                                            \
+    X(logits, "logits")       /* "all", "last"; "none": without logits over the vocabulary */                          \
     X(cache, "cache")         /* "none", "dynamic", "static"; of a pass that returns one, "dynamic" */
 
 /* X(member, heading): what is known of a case before it is measured: counts, and the bytes of the weights. */

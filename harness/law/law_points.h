@@ -91,6 +91,9 @@ enum status_code points_table_write(const struct law_points *points, struct text
 
 /* ---- inside harness/law ---- */
 
+/* Whether the id of a case or one of its tags matches a shell pattern; NULL: each does. */
+bool law_line_matches(const struct json *line, const char *filter);
+
 /* Adds a point whose texts may go away, or counts why it is left out. STATUS_OUT_OF_MEMORY. */
 enum status_code law_points_add(struct law_points *points, const struct law_point *point, struct status *error);
 

@@ -1,7 +1,6 @@
 /* Optimizer law: cases of training by optimizer and precision, and the published claims. */
 #include "harness/law/optimizer_law.h"
 
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -157,16 +156,6 @@ static bool case_add(struct collection *collection, const struct json *line, enu
     return true;
 }
 
-static bool line_matches(const struct json *line, const char *filter)
-{
-    const struct json *tags = json_get(line, "tags");
-    bool matches = filter == NULL || fnmatch(filter, json_string_or(json_get(line, "id"), ""), 0) == 0;
-    for (size_t i = 0; !matches && i < json_count(tags); i++) {
-        matches = fnmatch(filter, json_string_or(json_at(tags, i), ""), 0) == 0;
-    }
-    return matches;
-}
-
 static enum status_code records_collect(struct collection *collection, const char *path, const char *filter,
                                         struct status *error)
 {
@@ -177,7 +166,7 @@ static enum status_code records_collect(struct collection *collection, const cha
            line.type != RECORD_LINE_NONE) {
         const char *mode =
             line.type == RECORD_LINE_CASE ? json_string_or(json_get(json_get(line.value, "identity"), "mode"), "") : "";
-        if (strcmp(mode, "train") == 0 && line_matches(line.value, filter)) {
+        if (strcmp(mode, "train") == 0 && law_line_matches(line.value, filter)) {
             collection->law->left_out_count += !case_add(collection, line.value, &code);
             code = code == STATUS_OK ? code : no_memory(error);
         }

@@ -28,6 +28,16 @@ const char *overhead_form_words(enum overhead_form form)
     return texts[form];
 }
 
+const struct overhead_term_words *overhead_affine_words(int term)
+{
+    static const struct overhead_term_words rows[AFFINE_COUNT] = {
+        {"mib", "m", "MiB", "a constant"},
+        {"weights", "w", "weights", "parameters and buffers after loading"},
+        {"tokens_hidden", "h", "N H e", "the residual stream of all tokens"},
+    };
+    return &rows[term];
+}
+
 /* What is needed while a law is made. */
 struct bench {
     struct overhead_law *law;

@@ -19,7 +19,7 @@
 #define OVERHEAD_FORM_TABLE(X)                                                                                         \
     X(RULE, "rule", "1.2 x weights")                                                                                   \
     X(CONSTANT, "constant", "c x weights")                                                                             \
-    X(AFFINE, "affine", "m MiB + w x weights + h x T H e")                                                             \
+    X(AFFINE, "affine", "m MiB + w x weights + h x N H e")                                                             \
     X(STRUCTURAL, "structural", "weights + the highest moment, by kind")
 
 enum overhead_form {
@@ -28,6 +28,9 @@ enum overhead_form {
 #undef OVERHEAD_FORM_ENUM
         FORM_COUNT
 };
+
+/* The terms of AFFINE; CONSTANT has the second. */
+const struct overhead_term_words *overhead_affine_words(int term);
 
 const char *overhead_form_key(enum overhead_form form);
 const char *overhead_form_words(enum overhead_form form);
@@ -67,7 +70,7 @@ struct law_kind {
     int *points;                     /* places in the points */
 };
 
-/* CONSTANT and AFFINE: one fit over all kinds. MiB, weights, T H e; of CONSTANT the weights alone. */
+/* CONSTANT and AFFINE: one fit over all kinds. N as in overhead_terms.h; of CONSTANT the weights alone. */
 struct overhead_simple {
     struct overhead_coefficient terms[AFFINE_COUNT];
     double condition;

@@ -106,13 +106,15 @@ static struct cell coefficient_cell(struct page *page, const struct overhead_coe
 static void simple_rows(struct page *page, struct page_table *table, const struct overhead_simple *simple,
                         enum overhead_form form)
 {
-    static const char *const names[] = {"m, MiB", "w, x weights", "h, x T H e"};
     int count = form == FORM_CONSTANT ? 1 : AFFINE_COUNT;
     for (int at = 0; at < count; at++) {
         const struct overhead_coefficient *one = &simple->terms[at];
+        const struct overhead_term_words *words = overhead_affine_words(count == 1 ? 1 : at);
+        struct text name = {0};
+        text_format(&name, "%s, x %s", count == 1 ? "c" : words->symbol, words->unit);
         const struct cell cells[] = {
             cell_word(overhead_form_words(form)),
-            cell_word(form == FORM_CONSTANT ? "c, x weights" : names[at]),
+            cell_word(page_word_move(page, &name)),
             coefficient_cell(page, one, 3),
             law_figure_cell(page, one->interval.is_known ? one->interval.low : NAN, 3),
             law_figure_cell(page, one->interval.is_known ? one->interval.high : NAN, 3),
@@ -262,10 +264,11 @@ static void overhead_csv_write(const void *subject, const struct report_style *s
         csv_forms(text, "tested", law->tests[at].source, law->tests[at].program, law->tests[at].errors);
     }
     csv_forms(text, "replay", "", "", law->left_out);
-    csv_coefficient(text, "constant", "weights", "weights", &law->simple[0].terms[0]);
-    csv_coefficient(text, "affine", "mib", "MiB", &law->simple[1].terms[0]);
-    csv_coefficient(text, "affine", "weights", "weights", &law->simple[1].terms[1]);
-    csv_coefficient(text, "affine", "tokens_hidden", "T H e", &law->simple[1].terms[2]);
+    for (int at = -1; at < AFFINE_COUNT; at++) { /* of the constant form, then of the affine one */
+        const struct overhead_term_words *words = overhead_affine_words(at < 0 ? 1 : at);
+        csv_coefficient(text, overhead_form_key(at < 0 ? FORM_CONSTANT : FORM_AFFINE), words->key, words->unit,
+                        at < 0 ? &law->simple[0].terms[0] : &law->simple[1].terms[at]);
+    }
     for (int at = 0; at < law->kind_count; at++) {
         csv_kind(text, &law->kinds[at]);
     }

@@ -36,7 +36,7 @@ static int64_t footprint_of(const struct json *line)
     return device != POINT_BYTES_UNKNOWN && before != POINT_BYTES_UNKNOWN ? device - before : POINT_BYTES_UNKNOWN;
 }
 
-static bool line_matches(const struct json *line, const char *filter)
+bool law_line_matches(const struct json *line, const char *filter)
 {
     const struct json *tags = json_get(line, "tags");
     bool matches = filter == NULL || fnmatch(filter, json_string_or(json_get(line, "id"), ""), 0) == 0;
@@ -103,7 +103,7 @@ static enum status_code line_add(const struct json *line, const char *source, co
         .program = program,
         .mode = word_or(identity, "mode", ""),
         .precision = word_or(identity, "precision", ""),
-        .logits = strcmp(word_or(identity, "head", "lm"), "bare") == 0 ? "none" : word_or(identity, "logits", "all"),
+        .logits = strcmp(word_or(identity, "head", "lm"), "lm") != 0 ? "none" : word_or(identity, "logits", "all"),
         .cache =
             json_boolean_or(json_get(identity, "use_cache"), false) ? "dynamic" : word_or(identity, "cache", "none"),
         .batch = json_integer_or(json_get(identity, "batch"), 1),
@@ -135,7 +135,7 @@ static enum status_code records_read(const char *path, const char *filter, const
         if (line.type == RECORD_LINE_RUN) {
             snprintf(program, sizeof program, "%s",
                      json_string_or(json_get(json_get(line.value, "tool"), "name"), "unknown"));
-        } else if (line.type == RECORD_LINE_CASE && line_matches(line.value, filter)) {
+        } else if (line.type == RECORD_LINE_CASE && law_line_matches(line.value, filter)) {
             code = line_add(line.value, path, program, places, points, error);
         }
     }

@@ -317,6 +317,28 @@ static void a_loop_that_keeps_outputs_is_answered(void **state)
     command_result_release(&result);
 }
 
+/* Heads without logits over the vocabulary, and the whole model: the moments are the same without those of logits. */
+static void heads_are_answered(void **state)
+{
+    static const char *const heads[] = {"lm", "bare", "sequence", "token", "embedding"};
+    (void)state;
+    for (size_t at = 0; at < sizeof heads / sizeof heads[0]; at++) {
+        const char *const options[] = {
+            "bert-base-cased", "--mode", "infer",  "--batch",       "4", "--seq", "256", "--head", heads[at],
+            "--for",           "A100",   "--json", "--calibration", LAW, NULL};
+        struct command_result result = command_named("estimate", options);
+        struct json *document = command_document(&result);
+        double replay =
+            json_real_or(json_get(json_get(json_get(document, "estimates"), "replay"), "allocated_bytes_peak"), NAN);
+        double ours = json_real_or(json_get(json_get(document, "calibration"), "allocated_bytes_peak"), NAN);
+        if (!(fabs(ours / replay - 1.0) < 0.01)) {
+            fail_msg("%s: the law says %.0f, replay %.0f", heads[at], ours, replay);
+        }
+        json_release(document);
+        command_result_release(&result);
+    }
+}
+
 static void estimate_warns_outside_of_the_law(void **state)
 {
     (void)state;
@@ -417,6 +439,7 @@ int main(void)
         cmocka_unit_test(what_is_wrong_is_refused),
         cmocka_unit_test(estimate_answers_for_every_gpu),
         cmocka_unit_test(a_loop_that_keeps_outputs_is_answered),
+        cmocka_unit_test(heads_are_answered),
         cmocka_unit_test(estimate_warns_outside_of_the_law),
         cmocka_unit_test(estimate_says_why_a_law_has_no_answer),
         cmocka_unit_test(the_law_is_said_in_markdown_and_of_lists),
