@@ -177,7 +177,7 @@ enum { TRAINING_STEPS_USUAL = 3, TRAINING_STEPS_MAXIMUM = 64 };
     X(MODE, mode, NAME, ALWAYS, mode, IN_ALL, true, "%", FIRST_OPTION, "mode", "load|infer|generate|train",            \
       "what is done with the model", .is_always_spelled = true)                                                        \
     X(PROGRAM, program, NAME, UNUSUAL, PROGRAM_LEAN_LOOP, IN_INFER | IN_TRAIN, true, "%", HAS_OPTION, "program", "P",  \
-      "the program's habits: plain-loop, hf-trainer, lightning ... (default: lean-loop)",                              \
+      "whose habits: plain-loop (default), lean-loop, hf-trainer, trl-sft, lightning ...",                             \
       .refusal = "has no loop of a program; leave it out, or write")                                                   \
     X(PRECISION, precision, NAME, ALWAYS, PRECISION_FLOAT32, IN_ALL, true, "%", HAS_OPTION, "precision", "P",          \
       "as stored, else float32; [amp-]float16, [amp-]bfloat16, int8, int4, fp8", .is_always_spelled = true)            \
@@ -302,7 +302,7 @@ enum { TRAINING_STEPS_USUAL = 3, TRAINING_STEPS_MAXIMUM = 64 };
       "rows of the head that are computed (default: all; generate: last)", .label = "%", .usual_is_no = true)          \
     /* The plain pass returns keys and values (past_key_values); a model that does not write text has none. */         \
     X(USE_CACHE, use_cache, SWITCH, UNUSUAL, false, IN_INFER | IN_TRAIN, traits.writes_text, "use-cache", HAS_OPTION,  \
-      "use-cache", NULL, "the pass returns keys and values, transformers' default (infer, train)",                     \
+      "use-cache", NULL, "the pass returns keys and values, as the program or class has it (infer, train)",            \
       .refusal = "has no plain forward pass; leave it out, or write")                                                  \
     X(OUTPUTS, outputs, NAME, UNUSUAL, OUTPUTS_DROPPED, IN_INFER | IN_TRAIN, true, "outputs-%", HAS_OPTION, "outputs", \
       "dropped|kept", "kept: alive until the next pass has returned (infer, train)",                                   \

@@ -248,6 +248,19 @@ void program_take_back(struct workload *workload, uint64_t fields_said)
     }
 }
 
+enum program program_of_questions(enum mode mode)
+{
+    return (rows[PROGRAM_PLAIN_LOOP].modes >> mode & 1U) != 0 ? PROGRAM_PLAIN_LOOP : PROGRAM_LEAN_LOOP;
+}
+
+struct workload program_leave(const struct workload *workload, uint64_t fields_named)
+{
+    struct workload lean = *workload;
+    program_take_back(&lean, fields_named);
+    lean.program = PROGRAM_LEAN_LOOP;
+    return lean;
+}
+
 bool program_fixes(enum program program, enum case_field field)
 {
     const struct program_setting *settings = rows[program].settings;
@@ -350,15 +363,8 @@ void program_line(const struct workload *workload, uint64_t fields_said, struct 
     }
     int count = habits_append(workload, fields_said, &habits);
     text_format(text, "program %s%s: ", program_name(workload->program),
-                workload->program == PROGRAM_LEAN_LOOP ? ", the default" : "");
-    if (count > 0) {
-        text_append(text, text_string(&habits));
-    } else if (workload->program == PROGRAM_LEAN_LOOP) {
-        text_append(text, "keeps nothing from pass to pass; see --program");
-    } else {
-        text_append(text, "keeps nothing from pass to pass");
-    }
-    text_append(text, "\n");
+                workload->program == program_of_questions(workload->mode) ? ", the default" : "");
+    text_format(text, "%s\n", count > 0 ? text_string(&habits) : "keeps nothing from pass to pass");
     text_release(&habits);
 }
 

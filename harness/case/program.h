@@ -28,6 +28,14 @@ struct program_row {
 
 const struct program_row *program_row(enum program program);
 
+/* The program that people write, for who asks about a case and names none: the loop of the documentation where it has
+ * the mode, else lean-loop, which has no habits. Suites do not ask: theirs is lean-loop, whatever is usual. */
+enum program program_of_questions(enum mode mode);
+
+/* The same case as lean-loop, which keeps nothing from pass to pass: fields that the program of the workload has set
+ * are the usual ones again, but for those of fields_named. */
+struct workload program_leave(const struct workload *workload, uint64_t fields_named);
+
 /* Gives the fields of the program's settings their values, as far as the mode of the workload has them, and as the
  * program has them in the releases of the workload. Called after mode and release are known and before what else a user
  * names, which wins. */
@@ -46,7 +54,8 @@ bool program_is_habit(enum case_field field);
 /* Whether the program itself has one value of this field and no other. */
 bool program_fixes(enum program program, enum case_field field);
 
-/* A line that names the program of a case and its habits: "program plain-loop: use_cache true, outputs kept".
+/* A line that names the program of a case and its habits: "program plain-loop, the default: use_cache true, outputs
+ * kept", the default being that of questions.
  * Nothing for a mode that has no program. */
 void program_line(const struct workload *workload, uint64_t fields_said, struct text *text);
 

@@ -8,14 +8,20 @@
 #include "harness/base/text.h"
 #include "harness/case/program.h"
 
-bool case_options_given(const struct arguments *arguments)
+uint64_t case_options_named(const struct arguments *arguments)
 {
+    uint64_t named = 0;
     for (int field = FIELD_MODE; field < FIELD_COUNT; field++) {
         if (arguments_value(arguments, case_field_key((enum case_field)field)) != NULL) {
-            return true;
+            named |= UINT64_C(1) << field;
         }
     }
-    return false;
+    return named;
+}
+
+bool case_options_given(const struct arguments *arguments)
+{
+    return case_options_named(arguments) != 0;
 }
 
 /* The values that follow from a program, before those that are named. */
@@ -29,9 +35,19 @@ static enum status_code program_read(const struct arguments *arguments, struct w
         code = workload_set(workload, case_field_key(FIELD_RELEASE), release, error);
     }
     if (code == STATUS_OK) {
-        program_apply(workload->program, workload);
+        program_apply(name != NULL ? workload->program : program_of_questions(workload->mode), workload);
     }
     return code;
+}
+
+/* A program that calls model(**inputs) gets what the class returns: no keys and values if the configuration says so, or
+ * if the classes are not transformers'. */
+static void class_apply(const struct arguments *arguments, const struct config *config, struct workload *workload)
+{
+    bool is_named = arguments_value(arguments, case_field_key(FIELD_USE_CACHE)) != NULL;
+    if (!is_named && (!config->use_cache || workload->model_code != MODEL_CODE_TRANSFORMERS)) {
+        workload->use_cache = false;
+    }
 }
 
 /* A model whose weights come packed is read so, unless another precision or --quantize is asked for. */
@@ -49,8 +65,9 @@ static enum status_code packing_take(const struct arguments *arguments, const st
     return code;
 }
 
-enum status_code case_options_read(const struct arguments *arguments, const struct precision_choice *choice,
-                                   struct workload *workload, struct status *error)
+enum status_code case_options_read(const struct arguments *arguments, const struct config *config,
+                                   const struct precision_choice *choice, struct workload *workload,
+                                   struct status *error)
 {
     const char *mode = arguments_value(arguments, "mode");
     if (mode == NULL) {
@@ -75,6 +92,7 @@ enum status_code case_options_read(const struct arguments *arguments, const stru
         }
     }
     if (code == STATUS_OK) {
+        class_apply(arguments, config, &result);
         code = workload_check(&result, error);
     }
     if (code == STATUS_OK) {

@@ -31,10 +31,16 @@
 /* Whether any of these options was given. */
 bool case_options_given(const struct arguments *arguments);
 
-/* The workload that they describe, checked. choice: the precision to take if --precision is not among them, and how
- * weights of that precision are packed if no option says it. --mode must have been given. */
-enum status_code case_options_read(const struct arguments *arguments, const struct precision_choice *choice,
-                                   struct workload *workload, struct status *error);
+/* The workload that they describe, checked. Without --program it is of the program that people write
+ * (program_of_questions), and without --use-cache a pass returns keys and values only if the class does. choice: the
+ * precision to take if --precision is not among them, and how weights of that precision are packed if no option says
+ * it. --mode must have been given. */
+enum status_code case_options_read(const struct arguments *arguments, const struct config *config,
+                                   const struct precision_choice *choice, struct workload *workload,
+                                   struct status *error);
+
+/* The fields that options name. */
+uint64_t case_options_named(const struct arguments *arguments);
 
 /* Whether every option that was given says something about the case, as suites have it (identity.h). An option that
  * says no (a switch that is false, a rank of 0, one beam, one micro-batch, cache_dtype auto) is true of every case.

@@ -7,8 +7,9 @@
 #include "harness/base/arena.h"
 #include "harness/base/shell_word.h"
 #include "harness/base/text.h"
-#include "harness/case/workload.h"
+#include "harness/case/program.h"
 #include "harness/cli/resource_path.h"
+#include "models/find/catalogue.h"
 
 /* The characters that a value of a case may have: none of them means anything to YAML. */
 static bool is_plain(const char *value)
@@ -17,7 +18,42 @@ static bool is_plain(const char *value)
     return value[strspn(value, letters)] == '\0';
 }
 
-static enum status_code options_write(const struct arguments *arguments, struct text *yaml, struct status *error)
+/* Whether one of the modes, a list with commas, has the program that people write. */
+static bool has_program(const char *modes)
+{
+    bool has = false;
+    for (const char *word = modes; *word != '\0';) {
+        char name[16] = "";
+        struct case_value mode;
+        word += strspn(word, ", ");
+        size_t length = strcspn(word, ", ");
+        memcpy(name, word, length < sizeof name ? length : sizeof name - 1);
+        has = has || (case_value_parse(FIELD_MODE, name, &mode, NULL) == STATUS_OK &&
+                      program_of_questions((enum mode)mode.number) == PROGRAM_PLAIN_LOOP);
+        word += length;
+    }
+    return has;
+}
+
+/* What questions take where nothing is said and suites take otherwise: the program, and the class's own use_cache. */
+static void defaults_write(const struct arguments *arguments, const char *catalogue_dir, struct text *yaml)
+{
+    const char *name = arguments->operands[0];
+    struct config config;
+    if (!has_program(arguments_value(arguments, "mode"))) {
+        return;
+    }
+    if (arguments_value(arguments, case_field_key(FIELD_PROGRAM)) == NULL) {
+        text_format(yaml, "    program: %s\n", program_name(PROGRAM_PLAIN_LOOP));
+    }
+    if (arguments_value(arguments, case_field_key(FIELD_USE_CACHE)) == NULL &&
+        config_find(catalogue_dir, name, &config, NULL) == STATUS_OK && !config.use_cache) {
+        text_append(yaml, "    use_cache: false\n");
+    }
+}
+
+static enum status_code options_write(const struct arguments *arguments, const char *catalogue_dir, struct text *yaml,
+                                      struct status *error)
 {
     text_append(yaml, "version: 1\nname: options\ncases:\n  - model: '");
     for (const char *byte = arguments->operands[0]; *byte != '\0'; byte++) {
@@ -36,6 +72,7 @@ static enum status_code options_write(const struct arguments *arguments, struct 
         bool is_list = strchr(value, ',') != NULL;
         text_format(yaml, "    %s: %s%s%s\n", key, is_list ? "[" : "", value, is_list ? "]" : "");
     }
+    defaults_write(arguments, catalogue_dir, yaml);
     return STATUS_OK;
 }
 
@@ -55,7 +92,7 @@ enum status_code case_suite_read(const struct arguments *arguments, const char *
         return status_set(error, STATUS_INVALID,
                           "plan: the cases have no mode; add --mode load, infer, generate or train");
     }
-    enum status_code code = options_write(arguments, &yaml, error);
+    enum status_code code = options_write(arguments, catalogue_dir, &yaml, error);
     if (code == STATUS_OK) {
         code = suite_read_text("", text_string(&yaml), yaml.length, catalogue_dir, suite, error);
     }

@@ -8,6 +8,7 @@
 
 #include "harness/base/nearest.h"
 #include "harness/base/size.h"
+#include "harness/case/program.h"
 #include "harness/cli/batch_table.h"
 #include "harness/cli/case_options.h"
 #include "harness/cli/model_notes.h"
@@ -359,16 +360,18 @@ static void reason_print(const struct batch_command *command, enum exit_code exi
 static enum status_code heading_print(struct batch_command *command, struct status *error)
 {
     struct text text = {0}, id = {0};
-    struct identity identity = command->question.identity;
-    identity.fields &= ~(UINT64_C(1) << FIELD_BATCH);
-    identity_id(&identity, &id);
+    struct question_case question = command->question;
+    question.identity.fields &= ~(UINT64_C(1) << FIELD_BATCH);
+    question_case_name(&question, &id);
     const char *device = arguments_value(command->arguments, "device"), *memory = command->question.memory_typed;
-    text_format(&text, "%s on %s%s%s, %s from batch %" PRId64 "\n\n", text_string(&id),
+    text_format(&text, "%s on %s%s%s, %s from batch %" PRId64 "\n", text_string(&id),
                 device != NULL   ? device
                 : memory != NULL ? "host"
                                  : "auto",
                 memory != NULL ? ":mem=" : "", memory != NULL ? memory : "", batch_policy_name(command->request.policy),
                 command->request.start);
+    program_line(&question.identity.workload, question.identity.fields, &text);
+    text_append(&text, "\n");
     enum status_code code = command->is_json ? STATUS_OK : output_lines(&text, error);
     text_release(&id);
     text_release(&text);

@@ -82,7 +82,7 @@ static enum status_code case_find(const struct case_list *list, int index, struc
         code = factor_case_find(&question->input, &device, one, error);
     }
     if (code == STATUS_OK) {
-        identity_id(&question->identity, &id);
+        question_case_name(question, &id);
         one->name = arena_copy(&question->arena, text_string(&id) + strlen(question->identity.model) + 1);
         if (id.failed || one->name == NULL || !document_add(question, one, all)) {
             code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for the cases");

@@ -17,6 +17,7 @@
 #include "harness/cli/output.h"
 #include "harness/cli/parallel_options.h"
 #include "harness/cli/question_case.h"
+#include "harness/cli/question_program.h"
 #include "harness/record/level.h"
 
 static void stored_line(const struct checkpoint *checkpoint, struct text *text)
@@ -40,15 +41,13 @@ static void constants_line(const struct constants *constants, struct text *text)
 
 static void heading(const struct question_case *question, struct text *text)
 {
-    struct text id = {0};
-    identity_id(&question->identity, &id);
-    text_format(text, "%s, predicted for %s%s\n", text_string(&id), question->input.target,
+    question_case_name(question, text);
+    text_format(text, ", predicted for %s%s\n", question->input.target,
                 parallel_divides(question->input.parallel) ? ": each of the devices it is divided among" : "");
     precision_line(&question->precision, text);
-    program_line(&question->identity.workload, question->identity.fields, text);
+    question_program_lines(question, text);
     stored_line(question->input.checkpoint, text);
     constants_line(question->input.constants, text);
-    text_release(&id);
 }
 
 /* What else is asked of a case. */
@@ -122,7 +121,7 @@ static void figure_append(const struct json *figures, const char *name, struct t
                 json_kind(value) == JSON_KIND_INTEGER ? size_format(json_integer_or(value, 0), size) : "-");
 }
 
-static void case_row(const struct json *document, struct text *text)
+static void case_row(const struct question_case *question, const struct json *document, struct text *text)
 {
     const struct json *replay = json_get(json_get(document, "estimates"), "replay");
     const char *fits = json_string_or(json_get(replay, "fits"), "yes");
@@ -132,8 +131,9 @@ static void case_row(const struct json *document, struct text *text)
     if (law != NULL) {
         figure_append(law, level_peak_key(LEVEL_ALLOCATED), text);
     }
-    text_format(text, "  %-9s %s%s\n", json_string_or(json_get(replay, "peak_stage"), "-"),
-                json_string_or(json_get(document, "id"), ""), *fits == 'n' ? ": does not fit" : "");
+    text_format(text, "  %-9s ", json_string_or(json_get(replay, "peak_stage"), "-"));
+    question_case_name(question, text);
+    text_append(text, *fits == 'n' ? ": does not fit\n" : "\n");
 }
 
 /* --peak and a device need one device that has the whole model. */
@@ -173,7 +173,7 @@ static enum status_code listed_answer(const struct case_list *list, int index, s
         code = case_answer(question, &extra, &document, &full, error);
     }
     if (code == STATUS_OK && list->axis_count > 0) {
-        case_row(document, text);
+        case_row(question, document, text);
     } else if (code == STATUS_OK) {
         text_append(text, text_string(&full));
     }
@@ -193,6 +193,12 @@ static void list_heading(const struct question_case *question, int count, bool b
                 count, question->identity.model, question->input.target);
     question_bound_line(question, text);
     text_append(text, by_law ? "by law: allocated bytes by the law of the calibration\n" : "");
+}
+
+/* The program of the first case that has one, and the columns. */
+static void columns_heading(const struct text *program, bool by_law, struct text *text)
+{
+    text_append(text, text_string(program));
     text_format(text, "\n%12s%12s", "allocated", "reserved");
     text_append(text, by_law ? "      by law" : "");
     text_format(text, "  %-9s %s\n", "peak in", "case");
@@ -217,7 +223,7 @@ enum status_code estimate_cases_print(const struct arguments *arguments, struct 
 {
     struct case_list list;
     struct question_case question;
-    struct text text = {0};
+    struct text text = {0}, rows = {0}, program = {0};
     struct json *documents = json_array_new();
     enum answer_format format = ANSWER_TABLE;
     enum status_code code = case_list_make(arguments, &list, error);
@@ -237,8 +243,15 @@ enum status_code estimate_cases_print(const struct arguments *arguments, struct 
         list_heading(&question, list.count, calibration != NULL, &text);
     }
     for (int i = 0; i < list.count && code == STATUS_OK; i++) {
-        code = listed_answer(&list, i, &question, calibration != NULL ? &law : NULL, documents, &text, error);
+        code = listed_answer(&list, i, &question, calibration != NULL ? &law : NULL, documents, &rows, error);
+        if (code == STATUS_OK && list.axis_count > 0 && program.length == 0) {
+            program_line(&question.identity.workload, question.identity.fields, &program);
+        }
     }
+    if (is_open && list.axis_count > 0) {
+        columns_heading(&program, calibration != NULL, &text);
+    }
+    text_append(&text, text_string(&rows));
     if (code == STATUS_OK) {
         code = format != ANSWER_TABLE ? documents_output(documents, list.axis_count > 0, format, error)
                                       : output_lines(&text, error);
@@ -248,6 +261,8 @@ enum status_code estimate_cases_print(const struct arguments *arguments, struct 
     }
     law_file_release(&law);
     json_release(documents);
+    text_release(&program);
+    text_release(&rows);
     text_release(&text);
     case_list_release(&list);
     return code;

@@ -11,6 +11,7 @@
 #include "harness/cli/constants_option.h"
 #include "harness/cli/model_notes.h"
 #include "harness/cli/output.h"
+#include "harness/cli/question_program.h"
 #include "harness/cli/resource_path.h"
 #include "harness/tape/target.h"
 #include "models/config/head.h"
@@ -165,13 +166,14 @@ static enum status_code workload_read(const struct arguments *arguments, struct 
                                       struct status *error)
 {
     struct workload workload;
-    enum status_code code = case_options_read(arguments, &question->precision, &workload, error);
     const struct config *config = &question->model.config;
+    enum status_code code = case_options_read(arguments, config, &question->precision, &workload, error);
     if (code == STATUS_OK) {
         workload.head = head_of(&config->model_heads, &workload);
         code = head_check(&config->model_heads, config->name, workload.head, error);
     }
     if (code == STATUS_OK) {
+        question->fields_named = case_options_named(arguments);
         question->identity = identity_make(arguments->operands[0], &workload, config->family);
         code = case_options_check(arguments, &question->identity, error);
     }
@@ -277,15 +279,22 @@ void question_bound_line(const struct question_case *question, struct text *text
     }
 }
 
+void question_case_name(const struct question_case *question, struct text *text)
+{
+    const uint64_t habits =
+        UINT64_C(1) << FIELD_PROGRAM | UINT64_C(1) << FIELD_USE_CACHE | UINT64_C(1) << FIELD_OUTPUTS;
+    struct identity identity = question->identity;
+    identity.fields &= question->fields_named | ~habits;
+    identity_id(&identity, text);
+}
+
 void question_case_heading(const struct question_case *question, struct text *text)
 {
-    struct text id = {0};
-    identity_id(&question->identity, &id);
-    text_format(text, "%s, predicted for %s\n", text_string(&id), question->input.target);
+    question_case_name(question, text);
+    text_format(text, ", predicted for %s\n", question->input.target);
     precision_line(&question->precision, text);
-    program_line(&question->identity.workload, question->identity.fields, text);
+    question_program_lines(question, text);
     text_append(text, "\n");
-    text_release(&id);
 }
 
 struct bounds_device question_bounds_device(const struct question_case *question)

@@ -29,6 +29,7 @@ struct question_case {
     struct model model;
     struct skeleton skeleton;
     struct identity identity;
+    uint64_t fields_named; /* by options */
     struct constants constants;
     struct estimate_input input;
     const struct gpu *gpu;    /* --on; NULL: not given */
@@ -69,7 +70,10 @@ int64_t question_segment_bytes(const struct question_case *question);
  * option does that. It belongs into the line of an answer, because the answer depends on it. */
 void question_taken_words(const struct question_case *question, struct text *text);
 
-/* "gpt2/train/..., predicted for sm_90", a line. */
+/* Its id without the habits that a line of the program says beside it: "gpt2/train/float32/b8/s512/adamw-foreach". */
+void question_case_name(const struct question_case *question, struct text *text);
+
+/* "gpt2/train/..., predicted for sm_90", a line, and those of the precision and the program. */
 void question_case_heading(const struct question_case *question, struct text *text);
 
 /* One line of what bounds an answer, "on NVIDIA L4 with 21.58 GiB for segments: ... taken off ..."; nothing without a

@@ -137,6 +137,7 @@ struct config {
     bool stored_in_fp8;            /* the published file is quantised; sizes are without that */
     struct config_packing packing; /* of the published file */
     bool states_dtype;             /* the file says dtype */
+    bool use_cache;                /* a plain pass returns keys and values: true unless the file says otherwise */
     char transformers_version[32]; /* the release that wrote the file, "4.31.0.dev0"; "" if it does not say */
     struct config_note notes[CONFIG_NOTES_MAXIMUM];
     int note_count;

@@ -106,6 +106,7 @@ static void read_common(struct field_reader *reader, struct config *config)
         config->dtype = DTYPE_FLOAT32;
     }
     config->initializer_range = field_real(reader, "initializer_range", 0, 1, 0.02);
+    config->use_cache = field_boolean(reader, "use_cache", true);
     copy_string(reader, "transformers_version", field_string(reader, "transformers_version"),
                 config->transformers_version, sizeof config->transformers_version);
     const struct json *classes = field_member(reader, "architectures");

@@ -232,7 +232,7 @@ static void what_is_named_wins_in_suites_and_options(void **state)
         command_named("estimate", (const char *const[]){"tiny-gpt2", "--mode", "train", "--batch", "2", "--seq", "8",
                                                         "--program", "plain-loop", "--outputs", "dropped", NULL});
     assert_int_equal(result.exit_code, 0);
-    assert_non_null(strstr(text_string(&result.output), "program plain-loop: use_cache true\n"));
+    assert_non_null(strstr(text_string(&result.output), "program plain-loop, the default: use_cache true\n"));
     command_result_release(&result);
 }
 
@@ -300,11 +300,13 @@ static void the_default_is_named(void **state)
     (void)state;
     struct command_result result = command_named(
         "estimate", (const char *const[]){"tiny-gpt2", "--mode", "train", "--batch", "2", "--seq", "8", NULL});
-    assert_non_null(strstr(text_string(&result.output), "\nprogram lean-loop, the default: "));
+    assert_non_null(strstr(text_string(&result.output),
+                           "\nprogram plain-loop, the default: use_cache true, outputs kept\n"
+                           "  --program lean-loop, which keeps nothing: "));
     command_result_release(&result);
     result = command_named("estimate", (const char *const[]){"tiny-gpt2", "--mode", "train", "--batch", "2", "--seq",
                                                              "8", "--json", NULL});
-    assert_non_null(strstr(text_string(&result.output), "\"program\": \"lean-loop\""));
+    assert_non_null(strstr(text_string(&result.output), "\"program\": \"plain-loop\""));
     command_result_release(&result);
 }
 

@@ -51,13 +51,16 @@ static void the_estimates_of_cases(void **state)
     /* The ranges, and whose habits they are of. */
     holds(WORDS("estimate", "gpt2", "--mode", "train", "--program", "hf-trainer"), 0,
           "Predicted for sm\\_90, with the habits of the program hf-trainer.\n");
-    holds(WORDS("estimate", "gpt2", "--mode", "train"), 0,
+    holds(WORDS("estimate", "gpt2", "--mode", "train"), 0, "with the habits of the program plain-loop.\n");
+    holds(WORDS("estimate", "gpt2", "--mode", "train", "--program", "lean-loop"), 0,
           "\n| bounds of replay | likely | from | to |\n|---|--:|--:|--:|\n"
           "| certain: tensors | 2.14 GiB | 2.14 GiB | 2.14 GiB |\n");
-    holds(WORDS("estimate", "gpt2", "--mode", "train"), 0, "| process, as in nvidia-smi | 3.13 GiB | ");
+    holds(WORDS("estimate", "gpt2", "--mode", "train", "--program", "lean-loop"), 0,
+          "| process, as in nvidia-smi | 3.13 GiB | ");
     holds(WORDS("estimate", "gpt2", "--mode", "train", "--optimizer", "paged_adamw_8bit"), 0,
           "| replay, managed memory | bytes | 237.12 MiB | 248636928 |\n");
-    holds(WORDS("estimate", "gpt2", "--mode", "infer", "--batch", "1,2"), 0, "| gpt2/infer/float32/b2/s128 |");
+    holds(WORDS("estimate", "gpt2", "--mode", "infer", "--batch", "1,2"), 0,
+          "| gpt2/infer/plain-loop/float32/b2/s128/use-cache/outputs-kept |");
     holds(WORDS("models", "gpt2", "--tensors"), 0, "| h.0.ln\\_1.weight | 768 | float32 | parameter |  |\n");
 }
 

@@ -19,7 +19,8 @@ static void a_table_has_every_try_and_what_came_of_it(void **state)
     (void)state;
     assert_int_equal(result.exit_code, 0);
     assert_int_equal(result.error.length, 0);
-    command_says(&result.output, "tiny-gpt2/train/float32/s8/adamw-fused on host:mem=4MiB, bisect from batch 64\n");
+    command_says(&result.output, "tiny-gpt2/train/float32/s8/adamw-foreach on host:mem=4MiB, bisect from batch 64\n"
+                                 "program plain-loop, the default: use_cache true, outputs kept\n");
     command_says(&result.output, "      64  oom ");
     command_says(&result.output, ": a segment of the allocator\n");
     command_says(&result.output, "largest batch that runs: ");
@@ -60,8 +61,8 @@ static void zero_is_accelerates_error_and_exit_code_1(void **state)
 /* On meta nothing is computed, so there is no throughput; the policies end where their sequences say. */
 static void all_policies_are_compared_and_no_batch_is_tried_twice(void **state)
 {
-    struct command_result result =
-        BATCH("tiny-gpt2", "--seq", "32", "--device", "meta:mem=20MiB", "--for", "host", "--compare", "--json");
+    struct command_result result = BATCH("tiny-gpt2", "--seq", "32", "--device", "meta:mem=20MiB", "--for", "host",
+                                         "--compare", "--json", "--program", "lean-loop");
     struct json *document = command_document(&result);
     const struct json *policies = json_get(document, "policies"), *tries = json_get(document, "tries");
     int64_t found[3];

@@ -101,17 +101,24 @@ static void a_list_has_a_row_and_a_document_for_each_case(void **state)
                                        "--precision", "bf16,fp32", "--batch=1,4", "--json", NULL};
     static const char *const single[] = {"estimate",    "tiny-gpt2", "--mode",    "train",  "--seq", "32",
                                          "--precision", "fp32",      "--batch=1", "--json", NULL};
-    static const char *const ids[] = {
-        "tiny-gpt2/train/bfloat16/b1/s32/adamw-fused", "tiny-gpt2/train/bfloat16/b4/s32/adamw-fused",
-        "tiny-gpt2/train/float32/b1/s32/adamw-fused", "tiny-gpt2/train/float32/b4/s32/adamw-fused"};
+    static const char *const ids[] = {"tiny-gpt2/train/plain-loop/bfloat16/b1/s32/adamw-foreach/use-cache/outputs-kept",
+                                      "tiny-gpt2/train/plain-loop/bfloat16/b4/s32/adamw-foreach/use-cache/outputs-kept",
+                                      "tiny-gpt2/train/plain-loop/float32/b1/s32/adamw-foreach/use-cache/outputs-kept",
+                                      "tiny-gpt2/train/plain-loop/float32/b4/s32/adamw-foreach/use-cache/outputs-kept"};
+    /* A row leaves out what the line above the table says of all. */
+    static const char *const names[] = {
+        "tiny-gpt2/train/bfloat16/b1/s32/adamw-foreach\n", "tiny-gpt2/train/bfloat16/b4/s32/adamw-foreach\n",
+        "tiny-gpt2/train/float32/b1/s32/adamw-foreach\n", "tiny-gpt2/train/float32/b4/s32/adamw-foreach\n"};
     struct command_result result = assay(rows);
     struct json *document = document_of(json, 0), *one = document_of(single, 0);
     const struct json *cases = json_get(document, "cases");
-    const char *place = text_string(&result.output);
+    const char *place =
+        strstr(text_string(&result.output), "\nprogram plain-loop, the default: use_cache true, outputs kept\n\n");
+    assert_non_null(place);
     assert_int_equal(json_count(cases), 4);
     for (size_t i = 0; i < 4; i++) {
         assert_string_equal(json_string_or(json_get(json_at(cases, i), "id"), ""), ids[i]);
-        place = strstr(place, ids[i]);
+        place = strstr(place, names[i]);
         assert_non_null(place);
     }
     assert_same(json_at(cases, 2), one);
@@ -256,11 +263,12 @@ static void a_plan_of_a_model_multiplies_lists(void **state)
         int exit_code;
     } rows[] = {
         {{"plan", "tiny-gpt2", "--mode", "load,infer", "--seq", "8,16", "--precision=bf16", "--ids"},
-         "tiny-gpt2/load/bfloat16\ntiny-gpt2/infer/bfloat16/b1/s8\ntiny-gpt2/infer/bfloat16/b1/s16\n",
+         "tiny-gpt2/load/bfloat16\ntiny-gpt2/infer/plain-loop/bfloat16/b1/s8/use-cache/outputs-kept\n"
+         "tiny-gpt2/infer/plain-loop/bfloat16/b1/s16/use-cache/outputs-kept\n",
          "",
          0},
-        {{"plan", "tiny-gpt2", "--mode", "infer", "--release", "transformers=4.51,transformers=4.46+torch=2.4",
-          "--ids"},
+        {{"plan", "tiny-gpt2", "--mode", "infer", "--release", "transformers=4.51,transformers=4.46+torch=2.4", "--ids",
+          "--program", "lean-loop"},
          "tiny-gpt2/infer/float32/b1/s128/transformers=4.51\n"
          "tiny-gpt2/infer/float32/b1/s128/transformers=4.46+torch=2.4\n",
          "",
@@ -298,8 +306,10 @@ static void cases_that_do_not_fit_are_counted(void **state)
     static const char *const words[] = {"plan",     "tiny-gpt2", "--mode", "infer", "--seq", "8",
                                         "--memory", "1MiB",      "--for",  "host",  NULL};
     struct command_result result = assay(words);
-    assert_non_null(strstr(text_string(&result.output), "           -  tiny-gpt2/infer/float32/b1/s8: does not fit\n\n"
-                                                        "1 of 1 cases do not fit\n"));
+    assert_non_null(
+        strstr(text_string(&result.output),
+               "           -  tiny-gpt2/infer/plain-loop/float32/b1/s8/use-cache/outputs-kept: does not fit\n\n"
+               "1 of 1 cases do not fit\n"));
     assert_string_equal(text_string(&result.error), "");
     assert_int_equal(result.exit_code, 0);
     command_result_release(&result);

@@ -218,8 +218,17 @@ static void what_says_no_is_taken_everywhere(void **state)
 {
     static const char text[] = "version: 1\nname: a\ncases:\n  - {model: gpt2, mode: infer, checkpointing: false, "
                                "lora_dropout: 0, clip_grad: none, prepare_kbit: false}\n";
-    static const char *const words[] = {"gpt2", "--mode",      "infer", "--checkpointing=false", "--lora-dropout",
-                                        "0",    "--clip-grad", "none",  "--prepare-kbit=false",  "--ids",
+    static const char *const words[] = {"gpt2",
+                                        "--mode",
+                                        "infer",
+                                        "--checkpointing=false",
+                                        "--lora-dropout",
+                                        "0",
+                                        "--clip-grad",
+                                        "none",
+                                        "--prepare-kbit=false",
+                                        "--ids",
+                                        "--program=lean-loop",
                                         NULL};
     char suite[64];
     (void)state;

@@ -140,7 +140,11 @@ static void exit_codes_follow_the_verdict(void **state)
          JSON_KIND_BOOLEAN,
          0,
          0},
-        {{"fit", "gpt2", "--mode", "infer", "--on", "T4", "--batch", "425", "--json"}, 3, JSON_KIND_NULL, -1, 1},
+        {{"fit", "gpt2", "--mode", "infer", "--on", "T4", "--batch", "425", "--json", "--program", "lean-loop"},
+         3,
+         JSON_KIND_NULL,
+         -1,
+         1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct command_result result = assay(rows[i].words);
@@ -167,13 +171,14 @@ static void a_verdict_says_what_is_missing_or_left(void **state)
     static const struct {
         const char *words[WORDS_MAXIMUM], *says[3];
     } rows[] = {
-        {{"fit", "gpt2", "--mode", "infer", "--on", "T4", "--batch", "425"},
+        {{"fit", "gpt2", "--mode", "infer", "--on", "T4", "--batch", "425", "--program", "lean-loop"},
          {"\ndepends: if it takes the most that it may, ", " too little", "; if it takes the least, "}},
         {{"fit", "tiny-gpt2", "--mode", "load", "--memory", "2097151B"},
          {"\ndoes not fit: 1 B too little (", "while 0 B are held", NULL}},
-        {{"fit", "gpt2", "--mode", "train", "--memory", "2558525440B"},
+        {{"fit", "gpt2", "--mode", "train", "--memory", "2558525440B", "--program", "lean-loop"},
          {"\ndepends: if it takes the most", "  segments may be ", "--margin 0 takes them as predicted\n"}},
-        {{"fit", "gpt2", "--mode", "train", "--memory", "2558525440B", "--margin", "0"}, {"\nfits: 0 B left (", NULL}},
+        {{"fit", "gpt2", "--mode", "train", "--memory", "2558525440B", "--margin", "0", "--program", "lean-loop"},
+         {"\nfits: 0 B left (", NULL}},
         {{"fit", "gpt2", "--mode", "train", "--memory", "4GiB", "--for", "RTX 4060", "--overhead", "published"},
          {" left (up to 296.32 MiB taken off for context and libraries, from published figures)\n", NULL}},
         {{"fit", "tiny-gpt2", "--mode", "load", "--memory", "2MiB", "--overhead", "3MiB"},
@@ -284,8 +289,9 @@ static void peaks_are_told_by_range_and_as_a_grid(void **state)
     (void)state;
     static const char *const line[] = {"peaks",     "tiny-gpt2", "--mode", "generate", "--new-tokens", "20", "--over",
                                        "seq=1..44", "--for",     "host",   NULL};
-    static const char *const grid[] = {"peaks",  "tiny-gpt2",  "--mode",    "train", "--optimizer", "adamw-foreach",
-                                       "--over", "batch=1..6", "seq=4..64", "--for", "host",        NULL};
+    static const char *const grid[] = {"peaks",         "tiny-gpt2", "--mode",     "train",     "--optimizer",
+                                       "adamw-foreach", "--over",    "batch=1..6", "seq=4..64", "--for",
+                                       "host",          "--program", "lean-loop",  NULL};
     struct command_result result = assay(line);
     assert_int_equal(result.exit_code, 0);
     assert_string_equal(text_string(&result.output),
@@ -302,7 +308,7 @@ static void peaks_are_told_by_range_and_as_a_grid(void **state)
     result = assay(grid);
     assert_string_equal(text_string(&result.output),
                         "tiny-gpt2/train/float32/b6/s64/adamw-foreach, predicted for host\n"
-                        "program lean-loop, the default: keeps nothing from pass to pass; see --program\n"
+                        "program lean-loop: keeps nothing from pass to pass\n"
                         "\n"
                         "     batch  highest stage by seq\n"
                         "         1  step 4..25, backward 26..64\n"
@@ -391,10 +397,10 @@ static void a_field_has_the_spelling_of_its_option_too(void **state)
 static void peaks_and_explanations_take_a_device(void **state)
 {
     (void)state;
-    static const char *const peaks[] = {"peaks",       "gpt2",     "--mode", "train", "--over",
-                                        "batch=1..16", "--memory", "4GiB",   NULL};
-    static const char *const peaks_json[] = {"peaks",       "gpt2",     "--mode", "train",  "--over",
-                                             "batch=1..16", "--memory", "4GiB",   "--json", NULL};
+    static const char *const peaks[] = {"peaks",  "gpt2",        "--mode",   "train", "--program", "lean-loop",
+                                        "--over", "batch=1..16", "--memory", "4GiB",  NULL};
+    static const char *const peaks_json[] = {"peaks",  "gpt2",        "--mode",   "train", "--program", "lean-loop",
+                                             "--over", "batch=1..16", "--memory", "4GiB",  "--json",    NULL};
     static const char *const fit[] = {"fit", "gpt2", "--mode", "train", "--memory", "2GiB", "--json", NULL};
     static const char *const explain[] = {"explain", "gpt2", "--mode", "train", "--memory", "2GiB", "--json", NULL};
     static const char *const on[] = {"explain", "gpt2", "--mode", "train", "--on", "L4", NULL};
@@ -430,7 +436,8 @@ static void peaks_and_explanations_take_a_device(void **state)
 static void what_does_not_fit_is_said_once(void **state)
 {
     (void)state;
-    static const char *const words[] = {"limit", "gpt2", "--mode", "train", "--memory", "1GiB", "--of", "batch", NULL};
+    static const char *const words[] = {"limit", "gpt2",  "--mode",    "train",     "--memory", "1GiB",
+                                        "--of",  "batch", "--program", "lean-loop", NULL};
     struct command_result result = assay(words);
     assert_non_null(
         strstr(text_string(&result.output),

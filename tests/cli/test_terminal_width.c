@@ -63,13 +63,14 @@ static void narrow_tables_are_made_for_it(void **state)
     static const struct {
         const char *command, *part;
     } rows[] = {
-        {"peaks gpt2 --mode train --over batch=1..40 --memory 8GiB",
+        {"peaks gpt2 --mode train --program lean-loop --over batch=1..40 --memory 8GiB",
          "     batch  highest\r\n"
          "         1  backward 2.21 GiB\r\n"
          "            load 475.46 MiB, forward 1.66 GiB, step 1.92 GiB\r\n"
          "        40  backward 9.41 GiB, does not fit\r\n"},
-        {"explain gpt2 --mode train --memory 2GiB", "\r\nreserved in segments       1.99 GiB     2136997888 bytes\r\n"},
-        {"explain gpt2 --mode train --memory 2GiB",
+        {"explain gpt2 --mode train --program lean-loop --memory 2GiB",
+         "\r\nreserved in segments       1.99 GiB     2136997888 bytes\r\n"},
+        {"explain gpt2 --mode train --program lean-loop --memory 2GiB",
          "1 x transformer.wte weight:\r\n               gradient, 50257*768*4 bytes\r\n"},
     };
     command_needed("script");

@@ -35,11 +35,12 @@ static struct json *batch_document(const struct batch_case *row)
 {
     char memory[32];
     snprintf(memory, sizeof memory, "%lldB", (long long)row->memory_bytes);
-    const char *words[] = {program_path(), "batch", row->model, "--mode", row->mode, "--start", row->start,
-                           "--memory",     memory,  "--json",   NULL,     NULL,      NULL};
+    const char *words[] = {program_path(), "batch",     row->model, "--mode", row->mode,
+                           "--start",      row->start,  "--memory", memory,   "--json",
+                           "--program",    "lean-loop", NULL,       NULL,     NULL};
     if (row->seq[0] != '\0') {
-        words[10] = "--seq";
-        words[11] = row->seq;
+        words[12] = "--seq";
+        words[13] = row->seq;
     }
     struct command_result result = command_run(words, NULL);
     struct json *document = NULL;

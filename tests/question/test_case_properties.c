@@ -284,6 +284,10 @@ static struct json *document_of(const struct drawn *drawn, const char *command)
         }
         words[count++] = options[i];
     }
+    /* What a suite takes where it names no program; a question has another default. */
+    if ((case_field_row(FIELD_PROGRAM)->modes >> drawn->workload.mode & 1U) != 0 && !is_drawn(drawn, FIELD_PROGRAM)) {
+        words[count++] = "--program=lean-loop";
+    }
     words[count++] = drawn->bounds_device.gpu != NULL ? "--on" : "--for";
     words[count++] = drawn->device;
     words[count++] = "--json";

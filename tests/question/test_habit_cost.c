@@ -68,12 +68,13 @@ static void a_cost_is_the_case_less_the_case_without_the_habit(void **state)
     assert_int_equal(cost_of(WORDS("--program", "plain-loop"), "use_cache", true), plain - no_cache);
 }
 
-static void the_default_is_told_what_the_documentations_loop_would_add(void **state)
+static void a_lean_loop_is_told_what_the_documentations_loop_would_add(void **state)
 {
     (void)state;
-    int64_t lean = peak_of(WORDS("--optimizer", "adamw-foreach"));
-    int64_t kept = peak_of(WORDS("--optimizer", "adamw-foreach", "--outputs", "kept"));
-    assert_int_equal(cost_of(WORDS("--optimizer", "adamw-foreach"), "outputs", false), kept - lean);
+    int64_t lean = peak_of(WORDS("--program", "lean-loop", "--optimizer", "adamw-foreach"));
+    int64_t kept = peak_of(WORDS("--program", "lean-loop", "--optimizer", "adamw-foreach", "--outputs", "kept"));
+    assert_int_equal(cost_of(WORDS("--program", "lean-loop", "--optimizer", "adamw-foreach"), "outputs", false),
+                     kept - lean);
 }
 
 /* Lightning's gradients live through the forward pass, and nothing else would explain its peak. */
@@ -117,7 +118,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cost_is_the_case_less_the_case_without_the_habit),
-        cmocka_unit_test(the_default_is_told_what_the_documentations_loop_would_add),
+        cmocka_unit_test(a_lean_loop_is_told_what_the_documentations_loop_would_add),
         cmocka_unit_test(what_is_fixed_is_told_with_its_cost),
         cmocka_unit_test(classes_of_a_library_have_a_cost),
     };
