@@ -35,7 +35,7 @@ const struct overhead_term_words *overhead_affine_words(int term);
 const char *overhead_form_key(enum overhead_form form);
 const char *overhead_form_words(enum overhead_form form);
 
-enum { AFFINE_COUNT = 3, MODELS_MINIMUM = 3, SIMPLE_FORM_COUNT = 2 };
+enum { AFFINE_COUNT = 3, MODELS_MINIMUM = 3, SIMPLE_FORM_COUNT = 2, P90_CASES_MINIMUM = 10 };
 
 /* The least and the most of the fits that leave a model out. Not known if one of them does not identify it. */
 struct interval {
@@ -45,8 +45,9 @@ struct interval {
 
 struct error_summary {
     int count;
-    double median, p90, worst; /* of |error|; NaN of none */
-    double under;              /* share that was predicted too small */
+    double median, p90,
+        worst;    /* of |error|; NaN of none; p90 of fewer than P90_CASES_MINIMUM, of which it says nothing */
+    double under; /* share that was predicted too small */
 };
 
 /* A fitted coefficient of any form. */

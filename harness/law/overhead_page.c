@@ -46,7 +46,7 @@ static void error_row(struct page *page, struct page_table *table, const char *n
         cell_word(name),
         cell_count(summary->count),
         cell_error(known, summary->median),
-        cell_error(known, summary->p90),
+        cell_error(!isnan(summary->p90), summary->p90),
         cell_error(known, summary->worst),
         cell_error(known, summary->under),
     };

@@ -17,7 +17,7 @@ struct error_summary error_summary_make(const double *errors, int count, double 
     }
     if (summary.count > 0) {
         summary.median = values_median(room, summary.count); /* they are sorted now */
-        summary.p90 = values_percentile(room, summary.count, 0.9);
+        summary.p90 = summary.count >= P90_CASES_MINIMUM ? values_percentile(room, summary.count, 0.9) : NAN;
         summary.worst = room[summary.count - 1];
         summary.under = (double)under / summary.count;
     }
@@ -97,6 +97,10 @@ void overhead_claim_append(struct text *text, const struct overhead_law *law)
         text_append(text, "tested on no measurement of a GPU: add records or points of one");
         return;
     }
-    text_format(text, "tested on %d real measurements of GPUs: median error %.2f %%, p90 %.1f %%, worst %.1f %%",
-                errors->count, 100.0 * errors->median, 100.0 * errors->p90, 100.0 * errors->worst);
+    text_format(text, "tested on %d real measurements of GPUs: median error %.2f %%, ", errors->count,
+                100.0 * errors->median);
+    if (!isnan(errors->p90)) {
+        text_format(text, "p90 %.1f %%, ", 100.0 * errors->p90);
+    }
+    text_format(text, "worst %.1f %%", 100.0 * errors->worst);
 }

@@ -191,6 +191,20 @@ static void no_coefficient_is_negative(void **state)
     law_points_release(&points);
 }
 
+/* The ninth of ten cases is said, of nine the worst alone. */
+static void few_cases_have_no_percentile(void **state)
+{
+    static const double errors[] = {0.1, -0.2, 0.3, 0.4, -0.5, 0.6, 0.7, 0.8, 0.9, -1.0};
+    double room[10];
+    (void)state;
+    struct error_summary nine = error_summary_make(errors, 9, room), ten = error_summary_make(errors, 10, room);
+    assert_true(isnan(nine.p90) && nine.count == 9);
+    is_near(nine.median, 0.5, 1e-12);
+    is_near(nine.worst, 0.9, 1e-12);
+    is_near(nine.under, 2.0 / 9.0, 1e-12);
+    is_near(ten.p90, 0.91, 1e-12);
+}
+
 static void a_law_needs_three_models_of_a_host(void **state)
 {
     struct law_points points = {0};
@@ -238,10 +252,10 @@ static void names_from_outside_do_not_act(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_coefficients_are_found_again), cmocka_unit_test(gpus_test_the_law_and_are_not_fitted),
-        cmocka_unit_test(a_measurement_counts_once_in_all), cmocka_unit_test(what_is_not_identified_has_no_figure),
-        cmocka_unit_test(no_coefficient_is_negative),       cmocka_unit_test(a_law_needs_three_models_of_a_host),
-        cmocka_unit_test(names_from_outside_do_not_act),
+        cmocka_unit_test(the_coefficients_are_found_again),   cmocka_unit_test(gpus_test_the_law_and_are_not_fitted),
+        cmocka_unit_test(a_measurement_counts_once_in_all),   cmocka_unit_test(what_is_not_identified_has_no_figure),
+        cmocka_unit_test(no_coefficient_is_negative),         cmocka_unit_test(few_cases_have_no_percentile),
+        cmocka_unit_test(a_law_needs_three_models_of_a_host), cmocka_unit_test(names_from_outside_do_not_act),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
