@@ -34,6 +34,7 @@ static const struct option_row options[] = {
     {"out", OPTION_VALUE, "DIR", "where records and report go (default: results/ and the suite's name)"},
     CHOICE_OPTION_ROWS,
     {"repeat", OPTION_VALUE, "N", "attempts at each case (default: the suite's repeat, else 1)"},
+    {"retries", OPTION_VALUE, "N", "begin a case up to N times again that crashed, was late or could not measure"},
     {"last-failed", OPTION_FLAG, NULL, "only cases that did not end well in the results in DIR; none: measure nothing"},
     {"resume", OPTION_FLAG, NULL, "go on with the run in DIR if it was interrupted; begin one if there is none"},
     {"max-failures", OPTION_VALUE, "N", "stop after N cases that failed or could not be measured (default: never)"},
@@ -160,6 +161,9 @@ static enum status_code options_read(const struct arguments *arguments, char dev
     if (code == STATUS_OK) {
         code =
             seconds_option_read(arguments, "wait-device", RUN_WAIT_SECONDS_MAXIMUM, &run->wait_device_seconds, error);
+    }
+    if (code == STATUS_OK) {
+        code = number_option_read(arguments, "retries", 0, RUN_RETRIES_MAXIMUM, &run->retries, error);
     }
     if (code == STATUS_OK) {
         code = number_option_read(arguments, "max-failures", 1, SUITE_CASES_MAXIMUM, &run->max_failures, error);
@@ -427,6 +431,10 @@ const struct command command_run = {
                "and the exit code is that of the run. --last-failed: cases that failed, could not be measured or\n"
                "judged, or are missing; if there are none, the exit code is 0. Of --max-failures, cases that are\n"
                "not reached are missing.\n"
+               "\n"
+               "--retries N: what crashed, was late or could not measure is begun again, in a child of its own. That\n"
+               "is recorded, and makes no run greener: a case that ran only after a retry is open, with the reason,\n"
+               "and the run inconclusive. What failed, ran out of memory or was skipped is not begun again.\n"
                "\n"
                "--device cuda:all: each case on the next GPU that is free, one at a time on each (--jobs: so many on\n"
                "each). They must be of one name. A case sees its GPU alone, and runs on the cores near it.\n"

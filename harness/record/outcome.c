@@ -52,7 +52,8 @@ enum standing case_standing(const struct json *case_line)
 {
     enum case_status status = status_of(case_line);
     const struct json *verdicts = json_get(case_line, "verdicts");
-    bool open = status == CASE_STATUS_OK && (proof_standing_of(case_line) == PROOF_OPEN || search_is_open(case_line));
+    bool open = status == CASE_STATUS_OK && (proof_standing_of(case_line) == PROOF_OPEN || search_is_open(case_line) ||
+                                             case_was_retried(case_line));
     for (size_t i = 0; status == CASE_STATUS_OK && json_kind(verdicts) == JSON_KIND_ARRAY && i < json_count(verdicts);
          i++) {
         open = open || verdict_is_open(json_at(verdicts, i));
@@ -73,6 +74,24 @@ static void part_join(struct text *text, bool follows, void (*append)(struct tex
     text_format(text, "%s%s", follows && part.length > 0 ? "; " : "", text_string(&part));
     text->failed = text->failed || part.failed;
     text_release(&part);
+}
+
+bool case_was_retried(const struct json *case_line)
+{
+    const struct json *retried = json_get(case_line, "retried");
+    return json_kind(retried) == JSON_KIND_ARRAY && json_count(retried) > 0;
+}
+
+/* A crash that another child did not have is a crash all the same. */
+static void retries_append(struct text *text, const struct json *case_line)
+{
+    const struct json *retried = json_get(case_line, "retried");
+    const size_t count = case_was_retried(case_line) ? json_count(retried) : 0;
+    if (count > 0) {
+        const struct json *first = json_at(retried, 0);
+        text_format(text, "ran only after %zu retr%s: %s", count, count == 1 ? "y" : "ies",
+                    json_string_or(json_get(first, "reason"), json_string_or(json_get(first, "status"), "error")));
+    }
 }
 
 void case_open_append(struct text *text, const struct json *case_line)
@@ -96,6 +115,7 @@ void case_open_append(struct text *text, const struct json *case_line)
     if (count > 1) {
         text_format(text, "; %d more", count - 1);
     }
+    part_join(text, text->length > begin, retries_append, case_line);
     part_join(text, text->length > begin, search_open_append, case_line);
     part_join(text, text->length > begin, proof_open_append, case_line);
 }
@@ -138,9 +158,20 @@ bool outcome_count(struct outcome *outcome, enum case_status status, enum standi
     return graver;
 }
 
+void outcome_count_retry(struct outcome *outcome)
+{
+    outcome->open_count--;
+    outcome->retried_count++;
+}
+
 void outcome_add(struct outcome *outcome, const struct json *case_line)
 {
-    if (!outcome_count(outcome, status_of(case_line), case_standing(case_line))) {
+    const enum standing standing = case_standing(case_line);
+    const bool is_first = outcome_count(outcome, status_of(case_line), standing);
+    if (standing == STANDING_OPEN && case_was_retried(case_line)) {
+        outcome_count_retry(outcome);
+    }
+    if (!is_first) {
         return;
     }
     text_release(&outcome->first);
@@ -167,7 +198,7 @@ enum run_outcome outcome_decide(const struct outcome *outcome)
     int made = made_count(outcome);
     int broken = counts[CASE_STATUS_ERROR] + counts[CASE_STATUS_OOM] + counts[CASE_STATUS_TIMEOUT];
     bool incomplete = outcome->missing_count > 0 || outcome->short_count > 0 || outcome->missing_cause != NULL;
-    bool unclear = broken > 0 || outcome->open_count > 0 || made == 0;
+    bool unclear = broken > 0 || outcome->open_count + outcome->retried_count > 0 || made == 0;
     return counts[CASE_STATUS_FAIL] > 0       ? RUN_FAIL
            : incomplete                       ? RUN_INCOMPLETE
            : unclear                          ? RUN_INCONCLUSIVE
@@ -214,6 +245,7 @@ static void parts_append(struct text *text, const struct outcome *outcome)
     part_append(text, &first, counts[CASE_STATUS_TIMEOUT], total, unit, "ran out of time");
     part_append(text, &first, outcome->open_count, total, unit,
                 "left open (a figure that has a tolerance could not be judged)");
+    part_append(text, &first, outcome->retried_count, total, unit, "ran only after a retry");
     part_append(text, &first, outcome->missing_count, total, unit, "missing");
     if (outcome->short_count > 0) {
         text_append(text, first ? ": " : ", ");

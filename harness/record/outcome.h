@@ -31,12 +31,15 @@ enum standing {
     STANDING_OK,
     STANDING_SKIP,
     STANDING_OPEN,   /* its status is ok, but a figure that has a tolerance is not known, or its row is invalid; or what
-                         replay says of a search or a proof could not be had */
+                         replay says of a search or a proof could not be had; or it ran only after a retry */
     STANDING_BROKEN, /* error, oom, timeout; in a report also: missing */
     STANDING_FAIL
 };
 
 enum standing case_standing(const struct json *case_line);
+
+/* Whether its child crashed, was late or could not measure, so that another one was started (--retries). */
+bool case_was_retried(const struct json *case_line);
 
 /* Appends why a case line is open: its first such verdict in words, and how many more there are. Nothing for others. */
 void case_open_append(struct text *text, const struct json *case_line);
@@ -55,7 +58,8 @@ void case_failures_append(struct text *text, const struct json *case_line, size_
 struct outcome {
     const char *unit; /* what is counted: "attempt"; NULL: "case" */
     int counts[CASE_STATUS_COUNT];
-    int open_count; /* of those that are ok */
+    int open_count;    /* of those that are ok */
+    int retried_count; /* of those that are ok, and not of open_count: they ran only after a retry */
     int missing_count;
     /* Cases with fewer attempts than selected: how many, how many of them are in counts too, and their attempts. */
     int short_count, short_counted_count;
@@ -68,6 +72,8 @@ struct outcome {
 /* Counts one that stands so. False where it is not graver than what was counted before; else its "ID: why" is the
  * first. */
 bool outcome_count(struct outcome *outcome, enum case_status status, enum standing standing);
+/* The one that was counted last, which is open, ran only after a retry. */
+void outcome_count_retry(struct outcome *outcome);
 void outcome_add(struct outcome *outcome, const struct json *case_line); /* with its first */
 enum run_outcome outcome_decide(const struct outcome *outcome);
 void outcome_release(struct outcome *outcome);

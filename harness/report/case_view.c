@@ -254,6 +254,7 @@ static void outcome_read(struct filling *filling, const struct json *line)
     struct case_view *view = filling->view;
     struct text why = {0};
     view->standing = case_standing(line);
+    view->is_retried = case_was_retried(line);
     if (view->standing == STANDING_FAIL) {
         case_failures_append(&why, line, 0);
     } else if (view->standing == STANDING_OPEN) {

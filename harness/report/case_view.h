@@ -106,6 +106,7 @@ struct estimator_total {
 struct case_view {
     struct record_place line; /* where it is, for record_stream_again */
     const char *id, *status, *reason;
+    bool is_retried;    /* its child crashed, was late or could not measure, and another one was started */
     const char *family; /* NULL: records before 1.3 */
     const char *tags;   /* of the suite, a newline between them; "": none */
     int64_t suite_line; /* where the case stands in the file of its suite; negative: not recorded */

@@ -38,7 +38,11 @@ void report_outcome_make(const struct report *report, struct outcome *outcome)
             *(view->missing->made_count == 0 ? &outcome->missing_count : &outcome->short_counted_count) +=
                 view->missing->made_count == 0 ? -1 : 1;
         }
-        if (outcome_count(outcome, status, view->standing)) {
+        const bool is_first = outcome_count(outcome, status, view->standing);
+        if (view->standing == STANDING_OPEN && view->is_retried) {
+            outcome_count_retry(outcome);
+        }
+        if (is_first) {
             text_release(&outcome->first);
             text_format(&outcome->first, "%s: %s", view->id, view->reason[0] != '\0' ? view->reason : view->status);
         }

@@ -134,11 +134,18 @@ struct run_options {
     struct json *hardware;     /* for the run line; borrowed; NULL: unknown */
     enum run_proof proof;
     bool resume;      /* go on with the last run of the folder, if it was interrupted */
+    int retries;      /* how often an attempt is begun again whose child crashed, was late or could not measure */
     int max_failures; /* stop after so many cases that failed or could not be measured; 0: never */
     struct run_progress progress;
 };
 
-enum { RUN_JOBS_MAXIMUM = 256, RUN_REASON_BYTES = 1024, RUN_ID_BYTES = 33, RUN_WAIT_SECONDS_MAXIMUM = 604800 };
+enum {
+    RUN_RETRIES_MAXIMUM = 10,
+    RUN_JOBS_MAXIMUM = 256,
+    RUN_REASON_BYTES = 1024,
+    RUN_ID_BYTES = 33,
+    RUN_WAIT_SECONDS_MAXIMUM = 604800
+};
 
 struct run_result {
     enum run_outcome outcome;

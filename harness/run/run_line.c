@@ -143,6 +143,7 @@ static bool options_set(struct json *line, const struct run_options *options)
     return json_set(line, "fitting", json_boolean_new(options->fitting)) &&
            json_set(line, "note_calibrated", json_boolean_new(options->note_calibrated)) &&
            json_set(line, "shared", json_boolean_new(options->jobs > 1 || options->share_device)) &&
+           json_set(line, "retries", json_integer_new(options->retries)) &&
            json_set(line, "proof", json_string_new(proof_name(options->proof))) &&
            json_set(line, "constants", constants_json(options));
 }

@@ -130,6 +130,32 @@ static enum status_code line_deliver(struct run *run, int case_number, struct js
     return code;
 }
 
+/* Never beyond an end that is asked for: then nothing is begun. */
+static bool is_to_retry(struct run *run, const struct worker *worker, const struct json *line, enum case_status status)
+{
+    return worker_may_retry(status) && worker_retry_count(worker) < run->options->retries &&
+           !is_going_down(run, line) && !run->result.interrupted && !run->result.stopped;
+}
+
+static enum status_code attempt_retry(struct run *run, struct worker *worker, struct json *line)
+{
+    const struct run_progress *progress = &run->options->progress;
+    const struct worker_means means = means_of(run);
+    if (progress->warned != NULL) {
+        struct text words = {0};
+        text_format(&words, "%s: %s; retry %d of %d", worker->first.case_->id,
+                    json_string_or(json_get(line, "reason"), json_string_or(json_get(line, "status"), "")),
+                    worker_retry_count(worker) + 1, run->options->retries);
+        progress->warned(progress->context, text_string(&words));
+        text_release(&words);
+    }
+    enum status_code code = worker_retry(worker, &means, line, run->error);
+    if (code == STATUS_OK) {
+        try_tell(run, worker);
+    }
+    return code;
+}
+
 /* Its child has ended: the attempt goes on with another, or is recorded. */
 static enum status_code worker_finish(struct run *run, struct worker *worker)
 {
@@ -141,7 +167,18 @@ static enum status_code worker_finish(struct run *run, struct worker *worker)
     if (code == STATUS_OK && line == NULL) {
         try_tell(run, worker);
     }
-    return code == STATUS_OK && line != NULL ? line_deliver(run, case_number, line, status) : code;
+    if (code != STATUS_OK || line == NULL) {
+        return code;
+    }
+    if (is_to_retry(run, worker, line, status)) {
+        return attempt_retry(run, worker, line);
+    }
+    code = worker_retries_tell(worker, line, status, run->error);
+    if (code != STATUS_OK) {
+        json_release(line);
+        return code;
+    }
+    return line_deliver(run, case_number, line, status);
 }
 
 /* Waits until something may have happened: a pipe, a signal, a deadline, a child that has closed its pipe. */

@@ -166,6 +166,7 @@ static enum status_code case_add(struct merge *merge, const struct record_line *
                                                          .run = run_index,
                                                          .status = status,
                                                          .standing = case_standing(line->value),
+                                                         .is_retried = case_was_retried(line->value),
                                                          .place = line->place};
     return STATUS_OK;
 }

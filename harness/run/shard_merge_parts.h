@@ -30,6 +30,7 @@ struct merge_entry {
     int run;
     enum case_status status;
     enum standing standing;
+    bool is_retried;
     struct record_place place;
 };
 

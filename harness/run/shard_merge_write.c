@@ -84,7 +84,11 @@ static enum status_code outcome_take(struct copying *copying, const struct merge
 {
     struct outcome one = {0};
     struct json *line = NULL;
-    if (!outcome_count(outcome, entry->status, entry->standing)) {
+    const bool is_first = outcome_count(outcome, entry->status, entry->standing);
+    if (entry->standing == STANDING_OPEN && entry->is_retried) {
+        outcome_count_retry(outcome);
+    }
+    if (!is_first) {
         return STATUS_OK;
     }
     enum status_code code = json_parse_text(copying->merge->sources[copying->merge->runs[entry->run].source].path,

@@ -20,18 +20,71 @@ static void worker_folder_make(struct worker *worker)
     worker->job.folder = is_made ? worker->folder : NULL;
 }
 
-enum status_code worker_start(struct worker *worker, const struct case_job *job, const struct worker_means *means,
-                              struct status *error)
+static enum status_code attempt_begin(struct worker *worker, const struct worker_means *means, struct status *error)
 {
     bool has_next = true;
     enum status_code code = STATUS_OK;
-    worker->job = *job;
+    worker->job = worker->first;
     worker_folder_make(worker);
-    if (case_searches(job->case_)) {
-        search_begin(&worker->search, job->case_);
+    if (case_searches(worker->first.case_)) {
+        search_begin(&worker->search, worker->first.case_);
         code = search_next(&worker->search, means->runner, &worker->job, &has_next, error);
     }
     return code == STATUS_OK ? child_begin(worker, means, error) : code;
+}
+
+enum status_code worker_start(struct worker *worker, const struct case_job *job, const struct worker_means *means,
+                              struct status *error)
+{
+    worker->first = *job;
+    return attempt_begin(worker, means, error);
+}
+
+bool worker_may_retry(enum case_status status)
+{
+    return status == CASE_STATUS_ERROR || status == CASE_STATUS_TIMEOUT;
+}
+
+int worker_retry_count(const struct worker *worker)
+{
+    return (int)json_count(worker->retried);
+}
+
+enum status_code worker_retry(struct worker *worker, const struct worker_means *means, struct json *line,
+                              struct status *error)
+{
+    static const char *const members[] = {"status", "reason", "duration_s"};
+    struct json *note = json_object_new();
+    bool made = note != NULL;
+    for (size_t i = 0; i < sizeof members / sizeof members[0] && made; i++) {
+        made = json_set(note, members[i], json_share(json_get(line, members[i])));
+    }
+    worker->retried = worker->retried != NULL ? worker->retried : json_array_new();
+    made = json_append(worker->retried, json_made(note, made));
+    json_release(line);
+    return made ? attempt_begin(worker, means, error)
+                : status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the record of %s", worker->first.case_->id);
+}
+
+/* The line of the attempt says what became of its children before; one that is left again says how many they were. */
+enum status_code worker_retries_tell(struct worker *worker, struct json *line, enum case_status status,
+                                     struct status *error)
+{
+    const int count = worker_retry_count(worker);
+    struct text reason = {0};
+    if (count == 0) {
+        return STATUS_OK;
+    }
+    bool made = json_set(line, "retried", worker->retried);
+    worker->retried = NULL;
+    if (worker_may_retry(status)) {
+        text_format(&reason, "%s; so it ended after %d retr%s", json_string_or(json_get(line, "reason"), ""), count,
+                    count == 1 ? "y" : "ies");
+        made = json_set(line, "reason", json_string_new(text_string(&reason))) && made && !reason.failed;
+    }
+    text_release(&reason);
+    return made ? STATUS_OK
+                : status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the record of %s", worker->first.case_->id);
 }
 
 /* *line stays NULL while the search goes on. */
@@ -126,5 +179,6 @@ void worker_release(struct worker *worker)
     temporary_folder_remove(worker->folder);
     search_release(&worker->search);
     proof_release(&worker->proof);
+    json_release(worker->retried);
     *worker = (struct worker){0};
 }

@@ -15,7 +15,9 @@ struct worker {
     struct child child;
     struct case_job job; /* its */
     struct search search;
-    struct proof proof; /* of the attempt that has been measured */
+    struct proof proof;    /* of the attempt that has been measured */
+    struct case_job first; /* of the attempt, as it is begun again */
+    struct json *retried;  /* how the children ended that others were started for; NULL: none did */
 };
 
 /* What the children are made with. */
@@ -32,6 +34,20 @@ enum status_code worker_start(struct worker *worker, const struct case_job *job,
  * releases; NULL: it goes on. STATUS_IO, STATUS_OUT_OF_MEMORY. */
 enum status_code worker_go_on(struct worker *worker, const struct worker_means *means, struct json **line,
                               enum case_status *status, struct status *error);
+
+/* Whether an attempt that ended so may be made again: its child crashed, was late or could not measure. What ran out of
+ * memory, failed or was skipped would do so again. */
+bool worker_may_retry(enum case_status status);
+int worker_retry_count(const struct worker *worker);
+
+/* To the line of an attempt that is not begun again. STATUS_OUT_OF_MEMORY. */
+enum status_code worker_retries_tell(struct worker *worker, struct json *line, enum case_status status,
+                                     struct status *error);
+
+/* In place of an attempt that has ended with this line, which it takes over, begins it again. The line that it comes to
+ * has in "retried" what became of those before. STATUS_IO, STATUS_OUT_OF_MEMORY. */
+enum status_code worker_retry(struct worker *worker, const struct worker_means *means, struct json *line,
+                              struct status *error);
 
 /* The batch that is tried; 0: none is looked for, or no try is under way. */
 int64_t worker_batch(const struct worker *worker);

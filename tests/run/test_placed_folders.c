@@ -97,7 +97,7 @@ static void a_run_that_is_interrupted_leaves_no_weights(void **state)
         pid_t run = 0, child = offload_stop(scene, temporary, &run);
         assert_int_equal(entries_count(temporary, "assay-"), 1);
         assert_int_equal(kill(run, signals[i]), 0);
-        assert_int_equal(run_wait(run), 3);
+        assert_int_equal(run_wait(run), 7);
         end_wait(child);
         assert_int_equal(entries_count(temporary, ""), 0);
         unlink(scene_path(scene, "out/records.jsonl"));

@@ -173,7 +173,7 @@ static void an_interruption_loses_the_case_in_progress_alone(void **state)
     struct meddler meddler = {.signals = 100};
     cases_set(scene, HALVE("") BISECT(""));
     const struct case_runner runner = runner_of(&meddler);
-    assert_int_equal(search_measure(scene, &runner, "host"), RUN_INCONCLUSIVE);
+    assert_int_equal(search_measure(scene, &runner, "host"), RUN_INCOMPLETE);
     assert_true(scene->result.interrupted);
     const struct record_run *run = &scene->records.runs[scene->records.run_count - 1];
     assert_int_equal(run->case_count, 1);
