@@ -445,7 +445,8 @@ install: all ## install into DESTDIR/PREFIX (/usr/local)
 	$(if $(PLUGIN),install -d $(DESTDIR)$(PREFIX)/lib/assay)
 	$(if $(PLUGIN),install -m 644 $(PLUGIN) $(DESTDIR)$(PREFIX)/lib/assay/)
 	for file in $$(find models/catalogue suites plots completions -type f) \
-	    $(wildcard results/reference/*/constants.json); do \
+	    $(wildcard results/reference/*/constants.json) \
+	    $(addprefix peers/pytorch/,truth_records.py own_program.py whole_file.py); do \
 	    install -D -m 644 "$$file" "$(DESTDIR)$(PREFIX)/share/assay/$$file" || exit 1; done
 	install -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/assay
 	for file in README.md CHANGELOG.md ci/policy.yaml $$(find docs ci/workflows ci/containers ci/kubernetes -type f); do \

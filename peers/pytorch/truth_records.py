@@ -1,7 +1,14 @@
 #!/usr/bin/env python3
-"""Lines of truth.py as records of assay, so that `assay report` and `assay compare` read what PyTorch occupied.
+"""Lines of truth.py, or of your own program, as records of assay: report, compare, gate and history read what PyTorch
+occupied.
 
-    python3 peers/pytorch/truth_records.py FILE... --out FOLDER
+    python3 truth_records.py FILE... --out FOLDER
+
+What a program of your own writes (docs/guides/own-program.md; own_program.py beside this file writes it):
+
+    {"type": "run", "started": "2026-11-20T02:00:00Z", "suite": {"name": NAME}, "torch": VERSION}
+    {"type": "case", "id": NAME, "status": "ok", "stages": {"step": {"allocated_bytes_peak": BYTES}}}
+    {"type": "end", "finished": "2026-11-20T02:01:00Z", "of": COUNT}
 
 Writes FOLDER/records.jsonl: a run for each run line of the files, a case line for each measurement, with the ids of the
 plan. Predictions are null and nothing is judged; what PyTorch does not tell (categories, causes) is null. Traced lines are
@@ -10,6 +17,7 @@ torch and no GPU. docs/FORMAT.md has the format of records.
 """
 import argparse
 import hashlib
+import itertools
 import json
 import os
 import sys
@@ -19,6 +27,7 @@ from whole_file import whole_file_write
 SCHEMA = {"name": "assay-record", "major": 1, "minor": 2}
 STAGES = ("load", "forward", "backward", "step", "generate")
 LEVELS = ("requested_bytes", "allocated_bytes", "reserved_bytes")
+IDENTITY = ("batch", "seq", "attention", "optimizer", "checkpointing", "accumulate", "logits", "head")
 STATUSES = {"ok": "ok", "oom": "oom", "timeout": "timeout", "skip": "skip"}  # everything else is an error
 
 
@@ -36,14 +45,20 @@ def lines_read(paths):
                 yield line
 
 
-def run_record(line):
+def plan_hash(suite):
+    """That of the plan; a program of one's own has none, and its cases are told apart by their ids alone."""
+    return suite.get("plan_hash") or hashlib.sha256(suite["name"].encode()).hexdigest()[:16]
+
+
+def run_record(line, case_count):
+    """case_count: of the lines, where the run does not say how many there were to be."""
     versions = {name: line.get(name) for name in ("torch", "transformers", "torchvision", "cuda", "python")}
     suite = line["suite"]
     return {"type": "run", "schema": SCHEMA, "run_id": hashlib.sha256(json.dumps(line).encode()).hexdigest()[:32],
             "started": line["started"], "tool": {"name": "pytorch", "version": line["torch"], "versions": versions},
-            "suite": {"name": suite["name"], "description": suite["description"], "path": "a plan",
-                      "plan_hash": suite["plan_hash"], "case_count": suite["case_count"],
-                      "selected_count": suite["selected_count"], "filter": None},
+            "suite": {"name": suite["name"], "path": "a plan", "filter": None, "description": suite.get("description"),
+                      "plan_hash": plan_hash(suite), "case_count": suite.get("case_count", case_count),
+                      "selected_count": suite.get("selected_count", case_count)},
             "device": "cuda:0" if device_record(line) else "cpu", "jobs": 1, "host": None, "hardware": None}
 
 
@@ -95,10 +110,12 @@ def case_record(line, run):
     status = STATUSES.get(line["status"], "error")
     stages = {name: stage_record(line["stages"][name]) for name in STAGES if name in line["stages"]}
     context = line["stages"].get("context")
+    if status == "ok" and not stages:
+        sys.exit(f"truth_records.py: case {line['id']}: it is ok and has no stage; name one of {', '.join(STAGES)}")
     whole = stages if status == "ok" else {}  # of a case that did not end the highest stage is no peak
-    return {"type": "case", "id": line["id"], "identity": line["identity"], "status": status,
+    return {"type": "case", "id": line["id"], "identity": identity_record(line), "status": status,
             "reason": line.get("error") or (None if status == "ok" else f"PyTorch's process ended in a {line['status']}"),
-            "attempt": line["turn"], "duration_s": line.get("seconds"), "tags": [], "device": device_record(run),
+            "attempt": line.get("turn", 1), "duration_s": line.get("seconds"), "tags": [], "device": device_record(run),
             "stages": stages or None, "context": context and {"device_bytes": context.get("device_used_bytes"),
                                                               "process_bytes": context.get("process_used_bytes")},
             **peaks_record(whole), "categories_at_peak": None, "causes": None, "saved_for_backward_bytes": None,
@@ -117,15 +134,26 @@ def end_record(line, run, counts):
             "outcome": outcome}
 
 
+def identity_record(line):
+    """Of the plan; a program of one's own may name model, mode and precision, and says no more."""
+    own = {"model": line["id"], "mode": "program", "precision": "unknown", **dict.fromkeys(IDENTITY)}
+    return {**own, **(line.get("identity") or {})}
+
+
+def is_measurement(line):
+    return line["type"] == "case" and not line.get("traced")
+
+
 def records(lines):
     run, counts = None, {}
-    for line in lines:
+    for place, line in enumerate(lines):
         if line["type"] == "run":
             run, counts = line, {}
-            yield run_record(line)
+            its_own = itertools.takewhile(lambda other: other["type"] != "run", lines[place + 1:])
+            yield run_record(line, sum(map(is_measurement, its_own)))
         elif run is None:
             sys.exit("truth_records.py: a line before any of type 'run'; give files that truth.py wrote")
-        elif line["type"] == "case" and not line["traced"]:
+        elif is_measurement(line):
             record = case_record(line, run)
             counts[record["status"]] = counts.get(record["status"], 0) + 1
             yield record
@@ -149,7 +177,7 @@ def main():
     parser.add_argument("--out", required=True, help="folder; a records.jsonl of this program there is replaced")
     options = parser.parse_args()
     try:
-        rows = [json.dumps(record, separators=(",", ":")) + "\n" for record in records(lines_read(options.files))]
+        rows = [json.dumps(record, separators=(",", ":")) + "\n" for record in records(list(lines_read(options.files)))]
     except OSError as error:
         sys.exit(f"truth_records.py: {error}")
     except (KeyError, TypeError, AttributeError) as error:

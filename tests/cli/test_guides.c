@@ -140,6 +140,17 @@ static void guide_check(const char *name, const char *folder)
     text_format(&path, "%s/%s", GUIDES, name);
     char *content = whole_file_read(text_string(&path));
     struct guide guide = {.name = name, .folder = folder};
+    const bool needs_python = strstr(content, "\n$ python3 ") != NULL;
+    const char *const asked[] = {"sh", "-c", "command -v python3", NULL};
+    struct command_result python = command_run(asked, NULL);
+    const bool runs = !needs_python || python.exit_code == 0;
+    command_result_release(&python);
+    if (!runs) {
+        print_message("%s: skipped: there is no python3\n", name);
+        free(content);
+        text_release(&path);
+        return;
+    }
     for (const char *line = content; *line != '\0';) {
         line = line_is(line, "```console") ? block_check(&guide, line_next(line)) : line_next(line);
     }
@@ -151,7 +162,8 @@ static void guide_check(const char *name, const char *folder)
 /* A folder as a clone of the repository is, for what the guides read; what they write stays in it. */
 static void clone_make(const char *folder)
 {
-    static const char *const names[] = {"suites", "ci", "models", "plots", "results/laws", "results/reference"};
+    static const char *const names[] = {"suites", "ci",           "models",           "plots",
+                                        "peers",  "results/laws", "results/reference"};
     char *root = realpath(".", NULL), path[2 * NAME_BYTES], target[PATH_MAX + NAME_BYTES];
     assert_non_null(root);
     snprintf(path, sizeof path, "%s/results", folder);
