@@ -134,7 +134,7 @@ static void all_pods_see_one_claim(void **state)
     }
 }
 
-/* Exit codes that assay has, but 0; a signal is none of them, and starts the pod again. */
+/* After these another try would do no better. After no GPU (4), a busy one (5) and a signal (7) it may. */
 static void an_exit_code_of_assay_fails_its_index_alone(void **state)
 {
     const struct scene *scene = *state;
@@ -149,7 +149,7 @@ static void an_exit_code_of_assay_fails_its_index_alone(void **state)
     }
 }
 
-/* SIGTERM ends a run with 3: the first rule that fits is taken, so that of evictions must come before the codes. */
+/* The first rule that fits is taken, so that of evictions must come before the codes. */
 static void a_pod_that_was_evicted_is_started_again(void **state)
 {
     const struct scene *scene = *state;
@@ -172,28 +172,44 @@ static void a_run_has_jobs_and_a_folder_of_its_own(void **state)
 }
 
 /* What assay is told in a pod. */
-static void command_check(const struct scene *scene, int document, const char *setting, const char *expected)
+static void command_check(const struct scene *scene, int document, const char *setting, int exit_code,
+                          const char *expected)
 {
     char path[128];
     snprintf(path, sizeof path, "PATH=%s:/usr/bin:/bin", scene->scratch.folder);
-    const char *const environment[] = {path, setting, "RUN=tonight", NULL};
+    const char *const environment[] = {path, setting, "RUN=tonight", "SHARDS=0", NULL};
     assert_string_equal(text_at(scene, document, POD "containers.0.command.0"), "sh");
     assert_string_equal(text_at(scene, document, POD "containers.0.command.1"), "-c");
     const char *const words[] = {"sh", "-c", text_at(scene, document, POD "containers.0.args.0"), NULL};
-    script_write(scene->scratch.folder, "assay", "echo \"$*\"\n");
+    script_write(scene->scratch.folder, "assay",
+                 "echo \"$*\"\n[ \"$1\" != merge ] || exit ${MERGE:-0}\n"
+                 "[ \"$1\" != gate ] || exit 1\n");
     struct command_result result = command_run(words, environment);
     assert_string_equal(text_string(&result.output), expected);
-    assert_int_equal(result.exit_code, 0);
+    assert_int_equal(result.exit_code, exit_code);
     command_result_release(&result);
 }
 
 static void pods_count_from_0_and_shards_from_1(void **state)
 {
-    command_check(
-        *state, SHARDS_JOB, "JOB_COMPLETION_INDEX=3",
-        "run suites/quick.yaml --device cuda:0 --need-gpu --shard auto --out /results/tonight/shards/4 --resume "
-        "--records-only\n");
-    command_check(*state, MERGE_JOB, "SHARDS=0", "merge /results/tonight/shards --out /results/tonight/all\n");
+    command_check(*state, SHARDS_JOB, "JOB_COMPLETION_INDEX=3", 0,
+                  "run suites/quick.yaml --device cuda:0 --need-gpu --shard auto --night tonight --out "
+                  "/results/tonight/shards/4 --resume --records-only\n");
+}
+
+#define MERGES "merge /results/tonight/shards --out /results/tonight/all\n"
+#define GATES  "gate /results/tonight/all --baseline median:7 --history /results/history.db --import\n"
+
+/* The gate judges what was merged. If nothing was, the pod ends with the code of the merge. */
+static void what_was_merged_is_gated(void **state)
+{
+    static const char *const judged[] = {"MERGE=0", "MERGE=1", "MERGE=3", "MERGE=7"};
+    for (size_t i = 0; i < sizeof judged / sizeof judged[0]; i++) {
+        command_check(*state, MERGE_JOB, judged[i], 1, MERGES GATES);
+    }
+    command_check(*state, MERGE_JOB, "MERGE=2", 2, MERGES);
+    command_check(*state, MERGE_JOB, "MERGE=77", 77, MERGES);
+    command_check(*state, MERGE_JOB, "MERGE=99", 99, MERGES);
 }
 
 /* The options are those that there are; meta stands for a GPU. */
@@ -204,8 +220,8 @@ static void assay_takes_the_words_of_a_pod(void **state)
     char out[128];
     snprintf(out, sizeof out, "%s/4", scene->scratch.folder);
     const char *const run[] = {
-        program_path(), "run", "suites/quick.yaml", "--device",       "meta", "--filter", "tiny-*", "--shard", "auto",
-        "--out",        out,   "--resume",          "--records-only", NULL};
+        program_path(), "run",     "suites/quick.yaml", "--device", "meta", "--filter", "tiny-*",         "--shard",
+        "auto",         "--night", "tonight",           "--out",    out,    "--resume", "--records-only", NULL};
     struct command_result result = command_run(run, environment);
     if (result.exit_code != 0) {
         fail_msg("%s", text_string(&result.error));
@@ -251,6 +267,7 @@ int main(void)
         TEST(a_pod_that_was_evicted_is_started_again),
         TEST(a_run_has_jobs_and_a_folder_of_its_own),
         TEST(pods_count_from_0_and_shards_from_1),
+        TEST(what_was_merged_is_gated),
         TEST(assay_takes_the_words_of_a_pod),
         TEST(its_schema_holds),
     };

@@ -1,5 +1,5 @@
-/* Nights that are none, as the recipes make them: a first one that failed, one that somebody accepts, one that has no
- * history, one that takes too long. The plain story is test_night_story's. */
+/* Rarer nights of the recipes: a first one fails, somebody accepts one, the history is lost, the time is over. The
+ * plain story is test_night_story's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static void a_failed_first_night_is_no_night(void **state)
     }
 }
 
-/* What a person says is right is what later nights are held against; what was not measured, nobody can say it of. */
+/* Later nights are held against the one that a person accepted. Nobody accepts figures that were not measured. */
 static void a_person_accepts_a_night(void **state)
 {
     const struct scratch_scene *scene = *state;

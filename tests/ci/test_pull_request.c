@@ -74,7 +74,7 @@ static void a_change_that_breaks_the_suite_is_red(void **state)
     change_expect(state, "true", "echo 'nonsense: 1' >suite.yaml", 2, "");
 }
 
-/* What was before may well have been better: nobody knows. */
+/* The base may well take less: nobody knows. */
 static void a_run_that_failed_before_is_no_reason_to_pass(void **state)
 {
     change_expect(state, "echo 99 >\"$2/fail-old\"", "true", 99,

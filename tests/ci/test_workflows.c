@@ -160,7 +160,7 @@ static void no_fork_comes_onto_a_gpu(void **state)
     free(content);
 }
 
-/* What is judged is the run that was made, in an empty folder; no failure is swallowed, and no log is verbose. */
+/* A gate judges the run that was just made, in an empty folder; no failure is swallowed, and no log is verbose. */
 static void every_gate_knows_its_run(void **state)
 {
     (void)state;
@@ -202,7 +202,7 @@ static void actions_are_pinned_and_leave_no_credentials(void **state)
     }
 }
 
-/* Of the night's two jobs the one that runs the suite on somebody's machine may read, and the other may write. */
+/* The job that runs the suite on somebody's machine may read; the other job may write. */
 static void the_job_that_writes_measures_nothing(void **state)
 {
     (void)state;
