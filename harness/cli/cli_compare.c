@@ -165,6 +165,7 @@ const struct command command_compare = {
                "  1  NO-GO: something is, or a status or a prediction changed\n"
                "  3  INCONCLUSIVE: only a case of BASE is missing, or a reading beyond is gone, disturbed, or of\n"
                "     another device\n"
+               "  7  INCOMPLETE: NEW has not made a case or an attempt that it selected\n"
                "\n"
                "With --within, for results of two programs (PyTorch's and ours), only allocated peaks decide:\n"
                "  0  every allocated peak of BASE is met\n"

@@ -214,6 +214,12 @@ static enum status_code level_summarise(struct difference *difference, enum leve
 
 /* ---- two programs ---- */
 
+/* NEW lacks what it selected itself. */
+static bool is_incomplete(const struct difference *difference)
+{
+    return difference->other->missing_count + difference->other->unnamed_missing_count > 0;
+}
+
 /* What decides when there is a limit: what is known to be wrong before what is not known. If BASE measured nothing,
  * nothing agrees. */
 static enum run_outcome within_judge(struct difference *difference)
@@ -233,8 +239,11 @@ static enum run_outcome within_judge(struct difference *difference)
         difference->unmeasured_count += gap.base_bytes != BYTES_UNKNOWN && !both;
         difference->beyond_within_count += both && fabs(relative) > difference->within;
     }
-    bool unknown = difference->unmeasured_count > 0 || difference->held_count == 0 || difference->short_count > 0;
-    return difference->beyond_within_count > 0 ? RUN_FAIL : unknown ? RUN_INCONCLUSIVE : RUN_PASS;
+    bool unknown = difference->unmeasured_count > 0 || difference->held_count == 0;
+    return difference->beyond_within_count > 0 ? RUN_FAIL
+           : difference->short_count > 0       ? RUN_INCOMPLETE
+           : unknown                           ? RUN_INCONCLUSIVE
+                                               : RUN_PASS;
 }
 
 static enum run_outcome outcome_of(struct difference *difference)
@@ -242,9 +251,11 @@ static enum run_outcome outcome_of(struct difference *difference)
     if (difference->within >= 0.0) {
         return within_judge(difference);
     }
-    bool unknown = difference->open_count > 0 || difference->missing_count > 0 || difference->unnamed_count > 0 ||
-                   difference->measured_count == 0;
-    return difference->changed_count > 0 ? RUN_FAIL : unknown ? RUN_INCONCLUSIVE : RUN_PASS;
+    bool unknown = difference->open_count > 0 || difference->missing_count > 0 || difference->measured_count == 0;
+    return difference->changed_count > 0 ? RUN_FAIL
+           : is_incomplete(difference)   ? RUN_INCOMPLETE
+           : unknown                     ? RUN_INCONCLUSIVE
+                                         : RUN_PASS;
 }
 
 enum status_code difference_make(const struct report *base, const struct report *new_report,

@@ -25,6 +25,7 @@
  *   RUN_PASS          every case of BASE is in NEW, with equal status and no figure beyond its tolerance
  *   RUN_FAIL          a status or a prediction changed, a figure is beyond its tolerance or not measured any more; with
  *                     `within`: an allocated peak is further off than that
+ *   RUN_INCOMPLETE    none of that, but NEW has not made a case or an attempt that it selected
  *   RUN_INCONCLUSIVE  none of that, but a case of BASE is not in NEW, a reading that would be beyond is disturbed, of
  *                     another device, or gone, or nothing was measured on both sides; with `within`: an allocated peak
  *                     of BASE is not measured in NEW, or BASE has none */

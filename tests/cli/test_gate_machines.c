@@ -1,5 +1,5 @@
-/* assay gate and machines that take turns: nights on another number of threads, or for another class of GPU, are a series
- * of their own in one history, and how a run is measured is part of what it says. */
+/* assay gate and machines that take turns: nights on another number of threads, or for another class of GPU, are a
+ * series of their own in one history, and how a run is measured is part of what it says. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

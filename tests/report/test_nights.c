@@ -149,10 +149,10 @@ static void nothing_measured_in_both_is_inconclusive(void **state)
     records_fixture_run(nights->base, 1);
     records_fixture_run(nights->other, 1);
     struct text text = nights_compared(nights, NULL, &style, &outcome);
-    assert_non_null(strstr(text_string(&text), "INCONCLUSIVE: 1 case that the new run selected is missing, and its "
+    assert_non_null(strstr(text_string(&text), "INCOMPLETE: 1 case that the new run selected is missing, and its "
                                                "records do not say which; no case was measured in both; the old "
                                                "records are incomplete"));
-    assert_int_equal(outcome, RUN_INCONCLUSIVE);
+    assert_int_equal(outcome, RUN_INCOMPLETE);
     text_release(&text);
 }
 
@@ -195,17 +195,16 @@ static void cases_that_the_last_run_did_not_come_to_are_missing(void **state)
     static const struct {
         enum report_format format;
         const char *row, *why;
-    } rows[] = {
-        {REPORT_TABLE, "missing  gpt2 infer float32 b8 s512\n", "INCONCLUSIVE: 1 case of the old records"},
-        {REPORT_MARKDOWN, "| gpt2 infer float32 b8 s512 | missing | ", "**INCONCLUSIVE**: 1 case of the old"},
-        {REPORT_JSON, "\"missing\": [\"gpt2/infer/float32/b8/s512\"]", "INCONCLUSIVE: 1 case of the old records"},
-        {REPORT_HTML, "<td>gpt2 infer float32 b8 s512</td><td>missing</td>", "<strong>INCONCLUSIVE</strong>: 1"},
-        {REPORT_LATEX, "gpt2 infer float32 b8 s512 & missing & ", "\\textbf{INCONCLUSIVE}: 1 case of the old"}};
+    } rows[] = {{REPORT_TABLE, "missing  gpt2 infer float32 b8 s512\n", "INCOMPLETE: 1 case of the old records"},
+                {REPORT_MARKDOWN, "| gpt2 infer float32 b8 s512 | missing | ", "**INCOMPLETE**: 1 case of the old"},
+                {REPORT_JSON, "\"missing\": [\"gpt2/infer/float32/b8/s512\"]", "INCOMPLETE: 1 case of the old records"},
+                {REPORT_HTML, "<td>gpt2 infer float32 b8 s512</td><td>missing</td>", "<strong>INCOMPLETE</strong>: 1"},
+                {REPORT_LATEX, "gpt2 infer float32 b8 s512 & missing & ", "\\textbf{INCOMPLETE}: 1 case of the old"}};
     for (size_t at = 0; at < sizeof rows / sizeof rows[0]; at++) {
         const struct difference_style style = {.format = rows[at].format, .width = 300};
         enum run_outcome outcome = RUN_PASS;
         struct text text = nights_compared(nights, NULL, &style, &outcome);
-        assert_int_equal(outcome, RUN_INCONCLUSIVE);
+        assert_int_equal(outcome, RUN_INCOMPLETE);
         const char *said = text_string(&text);
         if (strstr(said, rows[at].row) == NULL || strstr(said, rows[at].why) == NULL ||
             (rows[at].format != REPORT_JSON && strstr(said, "its figures are of the run of 2026") == NULL)) {
@@ -228,11 +227,11 @@ static void cases_that_the_last_run_did_not_come_to_are_missing(void **state)
 static void a_case_with_fewer_attempts_than_selected_is_not_judged(void **state)
 {
     const struct night partial = {.listed = true, .attempts = 1, .selected_attempts = 3};
-    night_check(*state, &(struct night){.attempts = 3}, &partial, NULL, RUN_INCONCLUSIVE,
+    night_check(*state, &(struct night){.attempts = 3}, &partial, NULL, RUN_INCOMPLETE,
                 (const char *const[]){
                     "unjudged gpt2 load float32\n",
                     "not judged: the last run of the new records made 1 of 3 attempts\n", "0 same", "2 not judged\n",
-                    "INCONCLUSIVE: the new run made fewer attempts than it selected in 2 cases\n", NULL});
+                    "INCOMPLETE: the new run made fewer attempts than it selected in 2 cases\n", NULL});
 }
 
 /* BASE does not have it either: what NEW was to measure is not there all the same. */
@@ -240,9 +239,9 @@ static void a_new_case_that_was_not_made_is_missing(void **state)
 {
     const struct night first = {.second_missing = true};
     night_check(*state, &first, &(struct night){.second_missing = true, .listed = true, .killed = true}, NULL,
-                RUN_INCONCLUSIVE,
+                RUN_INCOMPLETE,
                 (const char *const[]){"missing  gpt2/infer/float32/b8/s512\n", "the run was killed or still goes on\n",
-                                      "INCONCLUSIVE: 1 case that the new run selected is missing\n", NULL});
+                                      "INCOMPLETE: 1 case that the new run selected is missing\n", NULL});
 }
 
 /* What the attempts of BASE differ by is noise that is known; attempts that begin to differ are a change. */
