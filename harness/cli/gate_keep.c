@@ -56,6 +56,11 @@ static enum status_code accept_check(const struct arguments *arguments, const st
                           "against; measure it again",
                           run->run_id);
     }
+    if (arguments_value(arguments, "by") == NULL || arguments_value(arguments, "reason") == NULL) {
+        return status_set(error, STATUS_INVALID,
+                          "gate: --accept: who says that the run is right, and why? Write --by NAME --reason TEXT: "
+                          "later runs are held against it");
+    }
     return STATUS_OK;
 }
 
@@ -68,8 +73,6 @@ enum status_code gate_accept(const struct arguments *arguments, const struct run
     struct text line = {0};
     struct tm parts;
     const time_t now = time(NULL);
-    reason = reason != NULL ? reason : "";
-    name = name != NULL ? name : "somebody";
     if (gmtime_r(&now, &parts) != NULL) {
         strftime(moment, sizeof moment, "%Y-%m-%dT%H:%M:%SZ", &parts);
     }

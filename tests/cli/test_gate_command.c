@@ -276,6 +276,7 @@ static void creep_is_seen_and_a_person_may_accept_it(void **state)
     command_result_release(&result);
     gate_check("k15 --accept --json --history creep.db", 2, "", "gate: --accept judges nothing; leave --json out");
     gate_check("short --accept --history creep.db", 2, "", "was cut short");
+    gate_check("k15 --accept --by ada --history creep.db", 2, "", "who says that the run is right, and why?");
     gate_check("k15 --accept --started-after 2026-11-01 --history creep.db", 2, "", "gate: --accept: the records are");
 }
 
