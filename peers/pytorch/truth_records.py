@@ -126,8 +126,9 @@ def case_record(line, run):
 
 def end_record(line, run, counts):
     done = sum(counts.values())
-    outcome = ("skipped" if counts.get("skip") == done else
-               "pass" if counts.get("ok", 0) + counts.get("skip", 0) == done == line["of"] else "inconclusive")
+    outcome = ("incomplete" if done < line["of"] else
+               "skipped" if counts.get("skip") == done else
+               "pass" if counts.get("ok", 0) + counts.get("skip", 0) == done else "inconclusive")
     return {"type": "end", "finished": line["finished"], "interrupted": done < line["of"],
             "counts": {"total": line["of"], "done": done,
                        **{name: counts.get(name, 0) for name in ("ok", "fail", "error", "oom", "timeout", "skip")}},
