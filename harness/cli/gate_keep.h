@@ -9,7 +9,7 @@
 const char *gate_history(const struct arguments *arguments);
 
 /* --import: puts every run of the records into the history, whatever the gate says of it; nothing without the option.
- * What is there already changes nothing. */
+ * Runs that are there already change nothing. */
 enum status_code gate_import(const struct arguments *arguments, struct status *error);
 
 /* --accept: imports the records, and notes in the history that the run is right, by whom and why. Prints a line.

@@ -29,7 +29,7 @@ static enum status_code gpu_check(const char *spec, const char *lock_folder, str
     return status_set(error, STATUS_NO_GPU, "--need-gpu: %s; nothing was measured", why->text);
 }
 
-/* What the suite says of its cases itself. */
+/* A suite may name a device for each case. */
 static enum status_code cases_check(const struct run_options *run, struct status *error)
 {
     const struct suite *suite = run->suite;

@@ -28,7 +28,7 @@ struct shard_wish {
 /* The value of --shard. STATUS_INVALID: it is neither "I/N" nor "auto", or the variables do not say it. */
 enum status_code shard_option_read(const struct arguments *arguments, struct shard_wish *wish, struct status *error);
 
-/* What the shards of one night have in common: --night, or "slurm-4711" of the variables of what started this one;
+/* The name that all shards of one night have: --night, or "slurm-4711" of the variables of what started this one;
  * NULL: neither says it. Lives as long as arena. STATUS_INVALID: it is empty or too long, or there is no --shard. */
 enum status_code night_option_read(const struct arguments *arguments, struct arena *arena, const char **night,
                                    struct status *error);

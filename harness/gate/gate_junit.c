@@ -7,7 +7,7 @@
 #include "harness/gate/gate_words.h"
 #include "harness/report/escape.h"
 
-/* What a test holds; NULL: nothing, it passed. */
+/* The element in a test; NULL: nothing, it passed. */
 static const char *element_of(const struct gate_case *one)
 {
     const bool is_skip = one->now != NULL && one->now->standing == STANDING_SKIP && !one->decides;

@@ -1,6 +1,6 @@
 /* Merge night: whether the shards of a merge were measured together. A workspace that stays, or an artifact of
- * yesterday, has shards of the same plan, and nothing else tells them apart. What a night is called decides where all
- * runs say it (--night, or the job that started them all); else times do. */
+ * yesterday, has shards of the same plan, and nothing else tells them apart. If all runs
+ * have a name of their night (--night, or the job that started them all), the names decide; otherwise times do. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ static enum status_code gap_refuse(const struct merge_run *before, const struct 
                       before->finished != NULL ? before->finished : before->started);
 }
 
-/* Each begins while those before it run, or soon after. What has no readable time is of no night that could be told. */
+/* Each begins while those before it run, or soon after. Nobody can say of which night a run without a readable time is. */
 static enum status_code times_check(const struct merge_run *const *runs, size_t count, struct status *error)
 {
     int64_t latest = 0, begun = 0, ended = 0;
@@ -83,7 +83,8 @@ static enum status_code times_check(const struct merge_run *const *runs, size_t 
     return STATUS_OK;
 }
 
-/* Of which results are taken: what was replaced by a later one may be as old as it likes. By when they began. */
+/* The runs of which results are taken, sorted by when they began. A run whose results were replaced may be of any
+ * night. */
 static const struct merge_run **runs_taken(const struct merge *merge, size_t *count)
 {
     const struct merge_run **runs = calloc(merge->run_count + 1, sizeof *runs);

@@ -21,8 +21,8 @@ struct model_files {
  * in parts, comes first: it says itself what it is. False if nothing of these is there. */
 bool model_files_find(const char *text, struct model_files *files);
 
-/* Where a path leads that is written from a folder: "FOLDER/TEXT", or text itself if it begins at the root. folder
- * NULL: the working directory. False if that is too long. */
+/* Makes a path of a text that is relative to a folder: "FOLDER/TEXT", or the text itself if it begins with a slash.
+ * folder NULL: the working directory. False if the path is too long. */
 bool model_path_from(const char *folder, const char *text, char path[MODEL_PATH_BYTES]);
 
 #endif

@@ -72,7 +72,7 @@ static void a_checkout_is_predicted_by_its_own_models(void **state)
                 "0\n1\n0\n");
 }
 
-/* It is started in the folder of the suite, is told of the model as the suite writes it, and finds that there. */
+/* assay starts it in the folder of the suite, so that it finds the model by the path that the suite has. */
 static void an_external_estimator_is_that_of_the_checkout(void **state)
 {
     script_says(*state,

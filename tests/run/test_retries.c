@@ -96,7 +96,7 @@ static void one_that_never_runs_is_as_before(void **state)
     assert_int_equal(scene->result.counts[CASE_STATUS_ERROR], 1);
 }
 
-/* Memory, verdicts and what is not here are answers, and nothing is asked for twice that was answered. */
+/* A case that ran out of memory, failed or was skipped has an answer, and is not measured again. */
 static void only_what_could_not_be_measured_is_begun_again(void **state)
 {
     static const struct {
