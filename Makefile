@@ -356,7 +356,7 @@ tests: $(TESTS) ## build the test programs without running them
 %.d: ;
 
 # ---- fuzz: readers of foreign files under libFuzzer and, if it is installed, AFL++ (tests/fuzz/README.md) ----
-FUZZ_TARGETS := config safetensors gguf yaml json_scan records offload
+FUZZ_TARGETS := config safetensors gguf yaml json_scan records offload pickle
 FUZZ_CC      ?= clang
 FUZZ_AFL_CC  ?= $(shell command -v afl-clang-fast 2>/dev/null)
 FUZZ_C       := $(wildcard tests/fuzz/fuzz_*.c) tests/support/memory_source.c

@@ -3,19 +3,17 @@
  * who reads it. */
 #include "harness/base/json.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "harness/base/code_point.h"
+#include "harness/base/file_content.h"
 #include "harness/base/file_kind.h"
 #include "harness/base/json_flat.h"
-#include "harness/base/regular_file.h"
 
 /* A struct json is a json_t under another name, so that no other file needs jansson's header. */
 static json_t *value_of(const struct json *value)
@@ -91,51 +89,14 @@ enum status_code json_parse_text(const char *name, const char *text, size_t leng
     return STATUS_OK;
 }
 
-/* Reads until the end or until more than maximum_bytes are there. */
-static enum status_code file_read(int file, const char *path, size_t maximum_bytes, struct text *content,
-                                  struct status *error)
-{
-    char buffer[16 * 1024];
-    for (;;) {
-        ssize_t count = read(file, buffer, sizeof buffer);
-        if (count < 0 && errno == EINTR) {
-            continue;
-        }
-        if (count < 0) {
-            return status_set(error, STATUS_IO, "%s: cannot be read: %s", path, strerror(errno));
-        }
-        if (count == 0) {
-            return STATUS_OK;
-        }
-        text_append_bytes(content, buffer, (size_t)count);
-        if (content->failed) {
-            return status_set(error, STATUS_OUT_OF_MEMORY, "%s: the host has not enough memory to read it", path);
-        }
-        if (content->length > maximum_bytes) {
-            return status_set(error, STATUS_INVALID, "%s: larger than %zu bytes; this is not the file that is meant",
-                              path, maximum_bytes);
-        }
-    }
-}
-
 enum status_code json_parse_file(const char *path, size_t maximum_bytes, struct json **document, struct status *error)
 {
-    struct stat facts;
-    int file = regular_file_open(path, &facts);
-    if (file < 0) {
-        return errno == 0
-                   ? status_set(error, STATUS_IO,
-                                "%s: is not a regular file; name a file of JSON, and save what a pipe yields as one",
-                                path)
-                   : status_set(error, STATUS_IO, "%s: cannot be opened: %s", path, strerror(errno));
-    }
     struct text content = {0};
-    enum status_code code = file_read(file, path, maximum_bytes, &content, error);
+    enum status_code code = file_content_read(path, "JSON", maximum_bytes, &content, error);
     if (code == STATUS_OK) {
         code = json_parse_text(path, text_string(&content), content.length, document, error);
     }
     text_release(&content);
-    close(file);
     return code;
 }
 

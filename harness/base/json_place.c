@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "harness/base/code_point.h"
+#include "harness/base/pickle.h"
 #include "harness/base/regular_file.h"
 
 enum { KEY_BYTES = 128 };
@@ -161,6 +162,15 @@ static struct json_place value_place(FILE *file, const char *pointer)
     return reached;
 }
 
+/* A pickle, which is read as JSON is (pickle.h), has no lines. */
+static bool has_lines(FILE *file)
+{
+    int first = getc(file);
+    char byte = (char)first;
+    ungetc(first, file);
+    return first == EOF || !pickle_is(&byte, 1);
+}
+
 bool json_place_find(const char *path, const char *pointer, struct json_place *place)
 {
     struct stat facts;
@@ -172,9 +182,12 @@ bool json_place_find(const char *path, const char *pointer, struct json_place *p
         }
         return false;
     }
-    *place = value_place(file, pointer);
+    bool found = has_lines(file);
+    if (found) {
+        *place = value_place(file, pointer);
+    }
     fclose(file);
-    return true;
+    return found;
 }
 
 void json_place_add(const char *path, const char *pointer, struct status *error)

@@ -261,9 +261,10 @@ const struct command command_replay = {
                "  allocated  the blocks handed out\n"
                "  reserved   the segments taken\n"
                "\n"
-               "TRACE.json may also be what PyTorch recorded: torch.cuda.memory._snapshot() written by json.dump,\n"
-               "or events with PyTorch's segments and counters among them (docs/FORMAT.md). The replay is then\n"
-               "compared with that record: the address of every block, every segment, every counter.\n"
+               "TRACE.json may also be what PyTorch recorded: the pickle of torch.cuda.memory._dump_snapshot(), of\n"
+               "which nothing is executed, the same as JSON, or events with PyTorch's segments and counters among\n"
+               "them (docs/FORMAT.md). The replay is then compared with that record: the address of every block,\n"
+               "every segment, every counter.\n"
                "\n"
                "Exit codes: 0 all equal, 1 something differs.\n",
     .options = options,

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/file_content.h"
 #include "harness/base/json_place.h"
+#include "harness/base/pickle.h"
 #include "harness/base/size.h"
 #include "harness/memory/span_set.h"
 #include "harness/memory/trace_reader.h"
@@ -311,13 +313,28 @@ enum status_code trace_from_json(const char *name, const struct json *document, 
     return STATUS_OK;
 }
 
+/* A file of either format: JSON, or the pickle that torch.cuda.memory._dump_snapshot writes. */
+static enum status_code document_read(const char *path, bool *is_pickle, struct json **document, struct status *error)
+{
+    struct text content = {0};
+    enum status_code code = file_content_read(path, "JSON", TRACE_FILE_BYTES_MAXIMUM, &content, error);
+    *is_pickle = code == STATUS_OK && pickle_is(text_string(&content), content.length);
+    if (code == STATUS_OK) {
+        code =
+            (*is_pickle ? pickle_parse : json_parse_text)(path, text_string(&content), content.length, document, error);
+    }
+    text_release(&content);
+    return code;
+}
+
 enum status_code trace_read(const char *path, int64_t device, struct trace *trace, struct status *error)
 {
     struct json *document = NULL;
-    enum status_code code = json_parse_file(path, TRACE_FILE_BYTES_MAXIMUM, &document, error);
+    bool is_pickle = false;
+    enum status_code code = document_read(path, &is_pickle, &document, error);
     if (code == STATUS_OK) {
         code = trace_from_json(path, document, device, trace, error);
-        if (code == STATUS_INVALID) {
+        if (code == STATUS_INVALID && !is_pickle) {
             json_place_add(path, "", error); /* where no event has given it a place */
         }
     }

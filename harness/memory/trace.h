@@ -6,7 +6,8 @@
  *      free and may be used again after that. bytes is at least 0.
  *   2. The same with what PyTorch did: ["segment", address, bytes], ["segment_free", address], ["reset_peaks"] and
  *      ["counters", {...}]. Where there is a segment, the id of a malloc is the address of its block.
- *   3. What torch.cuda.memory._snapshot() returns, written as JSON: known by its "device_traces". */
+ *   3. What torch.cuda.memory._snapshot() returns, written as JSON or, by _dump_snapshot, as a pickle: known by its
+ *      "device_traces". */
 #ifndef ASSAY_MEMORY_TRACE_H
 #define ASSAY_MEMORY_TRACE_H
 
@@ -81,7 +82,8 @@ struct trace_result {
 /* Reads a file of any of the three forms. device: whose history of a snapshot; TRACE_DEVICE_ONLY takes the one that has
  * events. STATUS_INVALID with "FILE:LINE:COLUMN: event N: cause; remedy", N counted from 1: a wrong shape, negative
  * bytes, a malloc of a live id, a free of an id that is not live, a history that is not whole or not of our rules
- * (several streams, expandable segments, private pools); and with FILE:LINE:COLUMN where it is not JSON. */
+ * (several streams, expandable segments, private pools); and with FILE:LINE:COLUMN where it is not JSON. A pickle has
+ * no lines: FILE alone, or "FILE: byte N" where it is damaged. */
 enum status_code trace_read(const char *path, int64_t device, struct trace *trace, struct status *error);
 
 /* The same from a parsed document; name stands for the file. */

@@ -17,6 +17,7 @@ int fuzz_gguf(const uint8_t *data, size_t size);        /* a file, its configura
 int fuzz_yaml(const uint8_t *data, size_t size);        /* a suite */
 int fuzz_json_scan(const uint8_t *data, size_t size);   /* a text, held against the parser's word on it */
 int fuzz_records(const uint8_t *data, size_t size);     /* a file of records, and its reports */
+int fuzz_pickle(const uint8_t *data, size_t size);      /* a pickle */
 int fuzz_offload(const uint8_t *data, size_t size);     /* the index.json of an offload folder, and what it names */
 
 static inline void fuzz_require(bool holds)

@@ -83,6 +83,12 @@ static void files_of_records(void **state)
     corpus_run("tests/fuzz/corpus/records", fuzz_records);
 }
 
+static void pickles(void **state)
+{
+    (void)state;
+    corpus_run("tests/fuzz/corpus/pickle", fuzz_pickle);
+}
+
 static void indices_of_offload_folders(void **state)
 {
     (void)state;
@@ -92,13 +98,10 @@ static void indices_of_offload_folders(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(configurations),
-        cmocka_unit_test(files_of_safetensors),
-        cmocka_unit_test(files_of_gguf),
-        cmocka_unit_test(suites),
-        cmocka_unit_test(texts_of_json),
-        cmocka_unit_test(files_of_records),
-        cmocka_unit_test(indices_of_offload_folders),
+        cmocka_unit_test(configurations), cmocka_unit_test(files_of_safetensors),
+        cmocka_unit_test(files_of_gguf),  cmocka_unit_test(suites),
+        cmocka_unit_test(texts_of_json),  cmocka_unit_test(files_of_records),
+        cmocka_unit_test(pickles),        cmocka_unit_test(indices_of_offload_folders),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 """Writes the first files of the corpora: small ones of every form, whole and damaged. usage: write_seeds.py FOLDER"""
 
 import json
+import pickle
 import struct
 import sys
 from pathlib import Path
@@ -241,10 +242,25 @@ def record_seeds():
     yield "newer", words[0].replace(b'"major":1', b'"major":2')
 
 
+def pickle_seeds():
+    entry = {"action": "alloc", "addr": 2**40, "size": 512, "stream": 0, "pool_id": (0, 0), "frames": []}
+    snapshot = {"segments": [], "device_traces": [[entry, dict(entry, action="free_completed")]]}
+    for protocol in range(2, 6):
+        yield f"snapshot-{protocol}", pickle.dumps(snapshot, protocol)
+    yield "shared", pickle.dumps([entry, entry, (entry,)], 4)
+    yield "numbers", pickle.dumps([0, -1, 256, 2**31, -2**63, 0.5, None, True, b"x", {1: frozenset([2])}, {3}], 4)
+    yield "beyond", pickle.dumps(2**64, 4)
+    yield "calls", pickle.dumps(Path("x"), 4)
+    yield "recursive", b"\x80\x02]q\x00h\x00a."
+    yield "doubled", b"\x80\x02" + b"".join(b"(Nth\x00h\x00t\x94"[i == 0:] for i in range(2)) + b"."
+    yield "deep", b"\x80\x02" + b"]" * 90 + b"a" * 89 + b"."
+    yield "long", b"\x80\x04\x8d" + b"\xff" * 8 + b"a."
+
+
 def main():
     root = Path(__file__).resolve().parent.parent.parent
     for kind, seeds in (("safetensors", safetensors_seeds()), ("safetensors", told_seeds()), ("gguf", gguf_seeds()), ("config", config_seeds(root)),
-                        ("yaml", yaml_seeds()), ("json_scan", json_seeds()), ("records", record_seeds()),
+                        ("yaml", yaml_seeds()), ("json_scan", json_seeds()), ("records", record_seeds()), ("pickle", pickle_seeds()),
                         ("offload", offload_seeds())):
         folder = Path(sys.argv[1]) / kind
         folder.mkdir(parents=True, exist_ok=True)

@@ -128,6 +128,39 @@ static void damaged_snapshots_say_where(void **state)
     free(text);
 }
 
+/* What _dump_snapshot writes, in every protocol, is the trace of the same snapshot as JSON; a fault has no line, as the
+ * file has none. */
+static void a_pickle_is_the_same_trace(void **state)
+{
+    (void)state;
+    struct trace json = {0};
+    assert_int_equal(trace_read("tests/memory/vectors/record-snapshot.json", TRACE_DEVICE_ONLY, &json, NULL),
+                     STATUS_OK);
+    assert_true(json.event_count > 10 && json.counters_count == 1);
+    for (int protocol = 2; protocol <= 5; protocol++) {
+        char path[96];
+        struct trace pickle = {0};
+        struct status error = {0};
+        snprintf(path, sizeof path, "peers/python/pickles/snapshot-%d.pickle", protocol);
+        if (trace_read(path, TRACE_DEVICE_ONLY, &pickle, &error) != STATUS_OK) {
+            fail_msg("%s", error.text);
+        }
+        assert_int_equal(pickle.event_count, json.event_count);
+        for (size_t i = 0; i < json.event_count; i++) {
+            assert_int_equal(pickle.events[i].verb, json.events[i].verb);
+            assert_int_equal(pickle.events[i].number, json.events[i].number);
+            assert_int_equal(pickle.events[i].address, json.events[i].address);
+            assert_int_equal(pickle.events[i].bytes, json.events[i].bytes);
+        }
+        assert_memory_equal(pickle.counters[0].bytes, json.counters[0].bytes, sizeof json.counters[0].bytes);
+        trace_release(&pickle);
+        assert_int_equal(trace_read(path, 7, &pickle, &error), STATUS_INVALID);
+        assert_int_equal(error.line, 0);
+        assert_string_equal(error.path, path);
+    }
+    trace_release(&json);
+}
+
 static void segments_of_other_rules_are_refused(void **state)
 {
     (void)state;
@@ -270,8 +303,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(histories_that_cannot_be_replayed_say_why),
         cmocka_unit_test(damaged_snapshots_say_where),
+        cmocka_unit_test(a_pickle_is_the_same_trace),
         cmocka_unit_test(segments_of_other_rules_are_refused),
         cmocka_unit_test(the_device_is_chosen_where_several_have_events),
+        cmocka_unit_test(a_pickle_is_the_same_trace),
         cmocka_unit_test(segments_of_other_devices_are_left_alone),
         cmocka_unit_test(wrong_events_of_a_record_say_where_and_why),
         cmocka_unit_test(numbers_beyond_63_bits_are_refused),
