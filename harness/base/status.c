@@ -15,14 +15,15 @@ static void text_cut(char *text, int wanted)
     }
 }
 
-/* What a file says is quoted in texts, and a terminal obeys some characters. */
+/* What a file says is quoted in texts, and a terminal obeys some characters; others end a line for those who read a
+ * log. */
 static void text_clean(char *text)
 {
     char *end = text;
     while (*text != '\0') {
         uint32_t point;
         size_t length = code_point_decode(text, &point);
-        if (point == 0xFFFD || code_point_is_hidden(point)) {
+        if (point == 0xFFFD || code_point_is_hidden(point) || (code_point_is_space(point) && point != ' ')) {
             *end++ = '?';
         } else {
             memmove(end, text, length);

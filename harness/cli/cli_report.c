@@ -72,7 +72,7 @@ static enum status_code page_make(const struct report_page *page, enum report_fo
     if (code == STATUS_OK && folder != NULL) {
         code = plot_set_save(&set, folder, &notes, error);
     }
-    fputs(text_string(&notes), stderr);
+    output_notes(&notes);
     text_release(&notes);
     plot_set_release(&set);
     arena_release(&arena);

@@ -187,7 +187,7 @@ static enum status_code trend_give(const struct arguments *arguments, const stru
     if (code == STATUS_OK && folder != NULL) {
         code = plot_set_save(&set, folder, &notes, error);
     }
-    fputs(text_string(&notes), stderr);
+    output_notes(&notes);
     text_release(&notes);
     plot_set_release(&set);
     arena_release(&arena);

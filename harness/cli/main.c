@@ -225,7 +225,7 @@ int main(int count, char **words)
     if (code != STATUS_OK) {
         char line[STATUS_LINE_BYTES];
         if (error.line > 0) { /* as it is, for editors that jump to such a place */
-            fprintf(stderr, "%s\n", status_line(&error, line));
+            output_whole_line(status_line(&error, line));
         } else {
             output_warning("assay: %s", status_line(&error, line));
         }

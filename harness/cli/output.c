@@ -110,54 +110,82 @@ static void line_fold(const char *line, size_t length, int width, struct text *t
     }
 }
 
-enum status_code output_lines(const struct text *text, struct status *error)
+static void lines_fold(const struct text *text, int width, struct text *folded)
 {
-    int width = table_width();
-    if (text->failed || width == INT_MAX) {
-        return output_text(text, error);
-    }
-    struct text folded = {0};
     for (const char *line = text_string(text); *line != '\0';) {
         size_t length = strcspn(line, "\n");
         if (code_point_count(line, length) > width) {
-            line_fold(line, length, width, &folded);
+            line_fold(line, length, width, folded);
         } else {
-            text_append_bytes(&folded, line, length);
+            text_append_bytes(folded, line, length);
         }
         line += length;
         if (*line == '\n') {
-            text_append(&folded, "\n");
+            text_append(folded, "\n");
             line++;
         }
     }
-    enum status_code code = output_text(&folded, error);
+}
+
+enum status_code output_lines(const struct text *text, struct status *error)
+{
+    int width = table_width();
+    struct text broken = {0}, folded = {0};
+    if (text->failed) {
+        return output_text(text, error);
+    }
+    command_break_append(&broken, text_string(text));
+    if (width < INT_MAX && !broken.failed) {
+        lines_fold(&broken, width, &folded);
+    }
+    enum status_code code = output_text(width < INT_MAX && !broken.failed ? &folded : &broken, error);
+    text_release(&broken);
     text_release(&folded);
     return code;
 }
 
+void output_notes(const struct text *notes)
+{
+    struct text broken = {0};
+    command_break_append(&broken, text_string(notes));
+    fputs(broken.failed ? "" : text_string(&broken), stderr);
+    text_release(&broken);
+}
+
+/* A line that ends here: folded if it is wider than so many columns. */
+static void stderr_line(const char *line, int width)
+{
+    struct text broken = {0}, folded = {0};
+    command_break_append(&broken, line);
+    if (!broken.failed && code_point_count(text_string(&broken), broken.length) > width) {
+        line_fold(text_string(&broken), broken.length, width, &folded);
+    }
+    fputs(folded.length > 0 && !folded.failed ? text_string(&folded) : text_string(&broken), stderr);
+    fputs("\n", stderr);
+    text_release(&broken);
+    text_release(&folded);
+}
+
 void output_warning(const char *format, ...)
 {
-    struct text folded = {0};
-    int width = isatty(fileno(stderr)) == 1 ? terminal_width(stderr) : INT_MAX;
+    char *line = NULL;
     va_list arguments, again;
     va_start(arguments, format);
     va_copy(again, arguments);
-    int length = vsnprintf(NULL, 0, format, arguments);
-    char *line = length > width ? malloc((size_t)length + 1) : NULL;
-    if (line == NULL) { /* short, or no memory to fold it */
+    if (vasprintf(&line, format, arguments) >= 0) {
+        stderr_line(line, isatty(fileno(stderr)) == 1 ? terminal_width(stderr) : INT_MAX);
+        free(line);
+    } else { /* no memory to look at it */
         vfprintf(stderr, format, again);
-    } else {
-        vsnprintf(line, (size_t)length + 1, format, again);
-        if (code_point_count(line, (size_t)length) > width) {
-            line_fold(line, (size_t)length, width, &folded);
-        }
-        fputs(folded.length > 0 && !folded.failed ? text_string(&folded) : line, stderr);
+        fputs("\n", stderr);
     }
-    fputs("\n", stderr);
     va_end(again);
     va_end(arguments);
-    text_release(&folded);
-    free(line);
+}
+
+void output_whole_line(const char *line)
+{
+    stderr_line(line, INT_MAX);
 }
 
 enum status_code output_json(const struct json *value, struct status *error)

@@ -25,8 +25,15 @@ struct text_drain output_drain(void);
  * terminal stays whole. */
 enum status_code output_lines(const struct text *text, struct status *error);
 
+/* Writes whole lines to standard error. None of them, and none of output_lines and output_warning, is a command of a
+ * runner, whatever names are in it (command_break_append). */
+void output_notes(const struct text *notes);
+
 /* Writes a line to standard error and ends it; in a terminal folded as output_lines does. */
 void output_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same unfolded. */
+void output_whole_line(const char *line);
 
 /* Writes one JSON document and a newline. value may be NULL: memory ran out while it was made. */
 enum status_code output_json(const struct json *value, struct status *error);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "harness/base/file_replace.h"
+#include "harness/cli/output.h"
 #include "harness/cli/resource_path.h"
 
 static enum status_code memory_error(struct status *error)
@@ -134,7 +135,7 @@ enum status_code report_write(const struct report *report, struct arena *arena, 
     if (code == STATUS_OK) {
         *page = html;
     }
-    fputs(text_string(&notes), stderr);
+    output_notes(&notes);
     text_release(&notes);
     plot_set_release(&set);
     return code;

@@ -46,8 +46,8 @@ static void case_ended(void *context, const struct json *case_line, int done, in
     const char *id = json_string_or(json_get(case_line, "id"), "?");
     const char *reason = json_string_or(json_get(case_line, "reason"), "");
     moving_line_clear();
-    fprintf(stderr, "[%d/%d] %-7s %6.1f s  %s\n", done, total, status,
-            json_real_or(json_get(case_line, "duration_s"), 0), id);
+    output_warning("[%d/%d] %-7s %6.1f s  %s", done, total, status, json_real_or(json_get(case_line, "duration_s"), 0),
+                   id);
     if (reason[0] != '\0' && strcmp(status, "ok") != 0) {
         output_warning("        %s", reason);
     }

@@ -11,7 +11,8 @@
 /* GitHub shows ten of each kind for a step; the first one is the verdict. */
 enum { ANNOTATIONS_MAXIMUM = 9 };
 
-/* The value of a property, or a message: what ends it as %XX. Control characters are gone (terminal_append). */
+/* The value of a property, or a message: what ends it as %XX. Control characters and older commands are gone
+ * (terminal_append). */
 static void value_append(struct text *text, const char *string, bool is_property)
 {
     struct text clean = {0};
@@ -21,9 +22,6 @@ static void value_append(struct text *text, const char *string, bool is_property
         const bool is_end = is_property && (at[i] == ':' || at[i] == ',');
         if (at[i] == '%' || is_end) {
             text_format(text, "%%%02X", (unsigned char)at[i]);
-        } else if (strncmp(at + i, "##[", 3) == 0) {
-            text_append(text, "# #[");
-            i += 2;
         } else {
             text_append_bytes(text, at + i, 1);
         }
@@ -72,34 +70,6 @@ static void cases_annotate(struct text *text, const struct gate *gate, bool erro
     }
 }
 
-/* How many bytes a runner may pass over before it looks for a command: blanks of any script, so all but ASCII. */
-static size_t blanks_count(const char *line)
-{
-    size_t count = 0;
-    while (line[count] == ' ' || line[count] == '\t' || (unsigned char)line[count] > 0x7F) {
-        count++;
-    }
-    return count;
-}
-
-/* The page of a terminal, of which no line is a command. */
-static void table_append(struct text *text, const struct text *table)
-{
-    const char *at = text_string(table);
-    while (*at != '\0') {
-        const size_t length = strcspn(at, "\n");
-        if (strncmp(at + blanks_count(at), "::", 2) == 0) {
-            text_append(text, "| ");
-        }
-        for (size_t i = 0; i < length; i++) {
-            const bool is_old_command = strncmp(at + i, "##[", 3) == 0;
-            text_append_bytes(text, is_old_command ? "# " : at + i, is_old_command ? 2 : 1);
-        }
-        text_append(text, "\n");
-        at += length + (at[length] == '\n' ? 1 : 0);
-    }
-}
-
 void gate_github_refusal_write(const struct status *reason, struct text *text)
 {
     text_append(text, "::error ");
@@ -122,5 +92,5 @@ void gate_github_write(const struct gate *gate, const struct text *table, struct
     annotation_append(text, gate, kind, run_outcome_verdict(gate->outcome), gate->why, NULL);
     cases_annotate(text, gate, true);
     cases_annotate(text, gate, false);
-    table_append(text, table);
+    command_break_append(text, text_string(table)); /* the page of a terminal */
 }

@@ -51,9 +51,39 @@ static void string_append(struct text *text, const char *string, const char *(*r
     text_append_bytes(text, begin, (size_t)(string - begin));
 }
 
+static bool command_begins(const char *string, size_t at)
+{
+    if (string[at] == '#') {
+        return strncmp(string + at, "##[", 3) == 0;
+    }
+    bool may_begin_line = at == 0 || (unsigned char)string[at - 1] <= ' ' || (unsigned char)string[at - 1] > 0x7E;
+    return may_begin_line && string[at] == ':' && string[at + 1] == ':';
+}
+
+void command_break_append(struct text *text, const char *string)
+{
+    size_t begin = 0, at = 0;
+    for (; string[at] != '\0'; at++) {
+        if (command_begins(string, at)) {
+            text_append_bytes(text, string + begin, at + 1 - begin);
+            text_append(text, " ");
+            begin = at + 1;
+        }
+    }
+    text_append_bytes(text, string + begin, at - begin);
+}
+
 void terminal_append(struct text *text, const char *string)
 {
-    string_append(text, string, NULL, "?");
+    struct text broken = {0};
+    if (strstr(string, "::") == NULL && strstr(string, "##[") == NULL) {
+        string_append(text, string, NULL, "?");
+        return;
+    }
+    command_break_append(&broken, string);
+    string_append(text, text_string(&broken), NULL, "?");
+    text->failed = text->failed || broken.failed;
+    text_release(&broken);
 }
 
 static const char *markdown_replace(uint32_t point)

@@ -9,8 +9,13 @@
 
 #include "harness/base/text.h"
 
-/* Hidden characters become '?', white space one blank. */
+/* Hidden characters become '?', white space one blank; no command of a runner is left (command_break_append). */
 void terminal_append(struct text *text, const char *string);
+
+/* Text for people, of any number of lines. GitHub's runner takes for a command what begins a line with "::" behind
+ * blanks of any script, and "##[" anywhere: a blank goes between. Because lines are folded at blanks, that is done
+ * behind every one. */
+void command_break_append(struct text *text, const char *string);
 
 /* Inside a table cell or a paragraph: | \ ` * _ [ ] ~ # escaped, < > & @ $ as entities, hidden ones left out. */
 void markdown_append(struct text *text, const char *string);
