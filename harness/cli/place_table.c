@@ -68,6 +68,27 @@ const char *place_modules_separator(int columns)
     return columns < MODULES_BESIDE_COLUMNS ? "\n    " : "  ";
 }
 
+enum { MODULES_COLUMN = 56, MODULES_BELOW_COLUMN = 4 };
+
+/* Names of modules in lines of so many columns, each below the first; a name is not broken. */
+static void modules_wrap(const char *names, int columns, struct text *text)
+{
+    int indent = columns < MODULES_BESIDE_COLUMNS ? MODULES_BELOW_COLUMN : MODULES_COLUMN, column = indent;
+    while (*names != '\0') {
+        size_t length = strcspn(names, ",") + (strchr(names, ',') != NULL ? 1 : 0);
+        bool is_first = column == indent;
+        if (!is_first && columns - column <= (int)length) {
+            text_format(text, "\n%*s", indent, "");
+            column = indent;
+            is_first = true;
+        }
+        text_append(text, is_first ? "" : " ");
+        text_append_bytes(text, names, length);
+        column += (int)length + (is_first ? 0 : 1);
+        names += length + strspn(names + length, " ");
+    }
+}
+
 static void share_line(const struct device_plan *plan, const struct placement_share *share, int columns,
                        struct text *text)
 {
@@ -81,12 +102,16 @@ static void share_line(const struct device_plan *plan, const struct placement_sh
                     ? bits_format(share->budget_bits - share->placed_bits - share->reserved_bits, left)
                     : "-",
                 place_modules_separator(columns));
+    struct text names = {0};
     if (is_empty) {
-        text_format(text, "nothing: it would have taken %s", bits_format(share->minimum_bits, placed));
+        text_format(&names, "nothing: it would have taken %s", bits_format(share->minimum_bits, placed));
     } else {
-        place_modules_append(&plan->map, share->device, text);
+        place_modules_append(&plan->map, share->device, &names);
     }
+    modules_wrap(text_string(&names), columns, text);
     text_append(text, "\n");
+    text->failed = text->failed || names.failed;
+    text_release(&names);
 }
 
 void place_table_append(const struct device_plan *plan, int columns, struct text *text)

@@ -86,6 +86,24 @@ static void narrow_tables_are_made_for_it(void **state)
     }
 }
 
+/* Names of modules that go on in another line stand below the first. */
+static void names_of_modules_are_aligned(void **state)
+{
+    (void)state;
+    command_needed("script");
+    char command[256], part[192];
+    snprintf(command, sizeof command, "stty cols 100; NO_COLOR=1 %s place gpt2 --max-memory 0=300MB,1=300MB",
+             program_path());
+    const char *const words[] = {"script", "-qec", command, "/dev/null", NULL};
+    struct command_result result = command_run(words, NULL);
+    snprintf(part, sizeof part,
+             "  transformer.wte, lm_head, transformer.wpe,\r\n%*stransformer.drop, transformer.h.0-2\r\n", 56, "");
+    if (strstr(text_string(&result.output), part) == NULL) {
+        fail_msg("'%s' is not in:\n%s", part, text_string(&result.output));
+    }
+    command_result_release(&result);
+}
+
 /* The words of a table of lines are the same in both, and a pipe has each line whole. */
 static void no_word_is_lost(void **state)
 {
@@ -184,6 +202,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_fit_the_terminal),
         cmocka_unit_test(narrow_tables_are_made_for_it),
+        cmocka_unit_test(names_of_modules_are_aligned),
         cmocka_unit_test(no_word_is_lost),
         cmocka_unit_test(help_is_folded_by_paragraph),
         cmocka_unit_test(long_names_go_below_and_errors_fold),
