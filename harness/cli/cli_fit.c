@@ -79,6 +79,31 @@ static void doubt_lines(const struct fit *fit, struct text *text)
     }
 }
 
+/* False if the class is no GPU. */
+static bool fit_bounds_find(const struct question_case *question, const struct replay_result *result,
+                            struct bounds *bounds)
+{
+    struct bounds_device device = question_bounds_device(question);
+    struct estimate estimate = {.estimator = "replay"};
+    estimate_add_replay(&estimate, result);
+    struct json *replay = estimate_to_json(&estimate);
+    bool found = bounds_find(replay, &device, question->input.config, question->input.workload, bounds);
+    json_release(replay);
+    return found;
+}
+
+/* Of a case that fits: what somebody will see. */
+static void shown_line(const struct question_case *question, const struct fit *fit, struct text *text)
+{
+    const struct trial *fitting = fit->verdict == FIT_YES ? &fit->trial : &fit->least;
+    struct bounds bounds;
+    if (fit->verdict != FIT_NO && fit_bounds_find(question, &fitting->bounded, &bounds)) {
+        text_append(text, "  ");
+        bounds_shown_words(&bounds, text);
+        text_append(text, "\n");
+    }
+}
+
 static void verdict_lines(const struct question_case *question, const struct fit *fit, struct text *text)
 {
     char wanted[SIZE_TEXT_BYTES], held[SIZE_TEXT_BYTES];
@@ -86,6 +111,7 @@ static void verdict_lines(const struct question_case *question, const struct fit
     text_append(text, " (");
     question_taken_words(question, text);
     text_append(text, ")\n");
+    shown_line(question, fit, text);
     doubt_lines(fit, text);
     if (fit->verdict == FIT_NO) {
         text_format(text, "  in %s, %s wants %s while %s are held\n", stage_name(fit->trial.stage), fit->trial.label,
@@ -137,11 +163,16 @@ static void managed_lines(const struct fit *fit, const struct managed_memory *ma
     }
 }
 
+/* The answer first, and then how it comes about. */
 static void fit_lines(const struct question_case *question, const struct fit *fit, const struct device_count *count,
                       struct text *text)
 {
     const struct replay_result *result = &fit->trial.unbounded;
     question_case_heading(question, text);
+    verdict_lines(question, fit, text);
+    managed_lines(fit, &result->managed, text);
+    device_lines(fit, count, text);
+    text_append(text, "\n");
     question_memory_lines(question, text);
     question_size_line(text, "reserved at the peak", result->reserved_bytes_peak);
     text_append(text, fit->verdict != FIT_YES || fit_gives_back(fit)
@@ -158,10 +189,6 @@ static void fit_lines(const struct question_case *question, const struct fit *fi
             question_size_line(text, category_name((enum category)i), result->categories_at_peak[i]);
         }
     }
-    text_append(text, "\n");
-    verdict_lines(question, fit, text);
-    managed_lines(fit, &result->managed, text);
-    device_lines(fit, count, text);
 }
 
 static struct json *categories_json(const struct replay_result *result)
@@ -213,14 +240,8 @@ static bool left_set(const struct fit *fit, struct json *object)
 /* Of the case without a bound, whether it fits or not. */
 static struct json *fit_bounds_json(const struct question_case *question, const struct replay_result *result)
 {
-    struct bounds_device device = question_bounds_device(question);
-    struct estimate estimate = {.estimator = "replay"};
     struct bounds bounds;
-    estimate_add_replay(&estimate, result);
-    struct json *replay = estimate_to_json(&estimate);
-    bool found = bounds_find(replay, &device, question->input.config, question->input.workload, &bounds);
-    json_release(replay);
-    return bounds_to_json(found ? &bounds : NULL);
+    return bounds_to_json(fit_bounds_find(question, result, &bounds) ? &bounds : NULL);
 }
 
 static struct json *fit_json(const struct question_case *question, const struct fit *fit,

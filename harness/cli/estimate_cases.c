@@ -2,6 +2,7 @@
 #include "harness/cli/estimate_cases.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "harness/base/size.h"
 #include "harness/case/program.h"
@@ -66,6 +67,22 @@ static enum status_code law_answer(const struct question_case *question, const s
     return calibration_answer(question, law, weights_bytes, text, document, error);
 }
 
+/* What most ask for, before all that it is made of: whether it fits, if a memory is named, and what will be seen. */
+static void answer_line(const struct json *estimates, const struct bounds *bounds, struct text *text)
+{
+    const char *fits = json_string_or(json_get(json_get(estimates, "replay"), "fits"), NULL);
+    bool fails = fits != NULL && strcmp(fits, "no") == 0;
+    const char *verdict = fits == NULL ? "" : fails ? "does not fit" : "fits";
+    if (bounds == NULL && fits == NULL) {
+        return;
+    }
+    text_format(text, "\n%s%s", verdict, bounds != NULL && fits != NULL ? "; " : "");
+    if (bounds != NULL) {
+        bounds_shown_words(bounds, text);
+    }
+    text_append(text, "\n");
+}
+
 /* The document of one case, and lines for people. *document: the caller's to release. */
 static enum status_code case_answer(const struct question_case *question, const struct case_extra *extra,
                                     struct json **document, struct text *text, struct status *error)
@@ -74,13 +91,18 @@ static enum status_code case_answer(const struct question_case *question, const 
     struct json *object = json_object_new();
     struct json *estimates = json_object_new();
     struct json *peak = json_null_new(), *law = json_null_new();
+    struct text figures = {0};
     heading(question, text);
     question_bound_line(question, text);
-    enum status_code code = case_estimates(input, estimates, text, error);
+    enum status_code code = case_estimates(input, estimates, &figures, error);
     struct bounds_device device = question_bounds_device(question);
     struct bounds bounds;
     bool bounded = code == STATUS_OK && !parallel_divides(input->parallel) &&
                    bounds_find(json_get(estimates, "replay"), &device, input->config, input->workload, &bounds);
+    answer_line(estimates, bounded ? &bounds : NULL, text);
+    text_append(text, text_string(&figures));
+    text->failed = text->failed || figures.failed;
+    text_release(&figures);
     if (bounded) {
         bounds_lines(&bounds, text);
     }

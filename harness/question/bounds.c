@@ -194,6 +194,13 @@ static struct byte_range one(int64_t bytes)
     return (struct byte_range){bytes, bytes, bytes};
 }
 
+void bounds_shown_words(const struct bounds *bounds, struct text *text)
+{
+    char low[SIZE_TEXT_BYTES], likely[SIZE_TEXT_BYTES], high[SIZE_TEXT_BYTES];
+    text_format(text, "nvidia-smi will show %s: %s to %s", size_format(bounds->device.likely_bytes, likely),
+                size_format(bounds->device.low_bytes, low), size_format(bounds->device.high_bytes, high));
+}
+
 void bounds_beside_lines(const struct bounds *bounds, struct text *text)
 {
     line(PART_SEGMENTS, bounds->segments, text);

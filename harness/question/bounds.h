@@ -96,6 +96,9 @@ const struct bounds_part *bounds_part_at(int index);
 /* Lines for people: the ranges beside the segments, and their sums. */
 void bounds_beside_lines(const struct bounds *bounds, struct text *text);
 
+/* "nvidia-smi will show 2.80 GiB: 2.61 GiB to 3.02 GiB", what most want to know first. */
+void bounds_shown_words(const struct bounds *bounds, struct text *text);
+
 /* The same below what is certain and a rule, with a heading. */
 void bounds_lines(const struct bounds *bounds, struct text *text);
 
