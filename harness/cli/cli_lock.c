@@ -1,6 +1,9 @@
 /* assay lock: the lock of a GPU for a script that measures with several programs. What a lock is, is said in
  * run/device_lock.h. */
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -99,6 +102,46 @@ static enum status_code name_print(const char *name, struct status *error)
     return code;
 }
 
+/* This program becomes the command, which has the lock as long as it or anything that it starts runs. Returns on
+ * failure alone. */
+static enum status_code command_become(const struct arguments *arguments, const char *folder, const char *name,
+                                       struct status *error)
+{
+    char path[PATH_MAX];
+    size_t count = (size_t)arguments->operand_count;
+    enum status_code code = device_lock_make(folder, name, path, error);
+    int file = code == STATUS_OK ? open(path, O_RDWR) : FILE_NONE; /* not closed by exec: the lock goes with it */
+    if (code == STATUS_OK && file < 0) {
+        code = status_set(error, STATUS_IO, "lock: %s: cannot be opened: %s", path, strerror(errno));
+    }
+    code = code == STATUS_OK ? lock_wait(folder, name, file, arguments, error) : code;
+    char **words = code == STATUS_OK ? calloc(count + 1, sizeof *words) : NULL;
+    if (code != STATUS_OK || words == NULL) {
+        return code == STATUS_OK ? status_set(error, STATUS_OUT_OF_MEMORY, "lock: the host has no memory left") : code;
+    }
+    for (size_t i = 0; i < count; i++) {
+        words[i] = (char *)(uintptr_t)arguments->operands[i]; /* execvp changes none */
+    }
+    execvp(words[0], words);
+    code = status_set(error, STATUS_INVALID, "lock: '%s' cannot be started: %s", words[0], strerror(errno));
+    free(words);
+    return code;
+}
+
+static enum status_code command_check(const struct arguments *arguments, struct status *error)
+{
+    static const char *const others[] = {"fd", "name"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0] && arguments->operand_count > 0; i++) {
+        if (arguments_value(arguments, others[i]) != NULL) {
+            return status_set(error, STATUS_INVALID,
+                              "lock: --%s is for scripts, and a command holds its lock itself; "
+                              "leave one out",
+                              others[i]);
+        }
+    }
+    return STATUS_OK;
+}
+
 static enum status_code lock_run(const struct arguments *arguments, enum exit_code *exit_code, struct status *error)
 {
     const char *spec = arguments_value(arguments, "device");
@@ -107,6 +150,7 @@ static enum status_code lock_run(const struct arguments *arguments, enum exit_co
     int file = FILE_NONE;
     (void)exit_code;
     enum status_code code = number_option_read(arguments, "fd", FILE_FIRST, FILE_LAST, &file, error);
+    code = code == STATUS_OK ? command_check(arguments, error) : code;
     if (code == STATUS_OK) {
         code = name_find(spec != NULL ? spec : "cuda", name, error);
     }
@@ -116,19 +160,25 @@ static enum status_code lock_run(const struct arguments *arguments, enum exit_co
     if (code == STATUS_OK) {
         code = folder_find(&folder, error);
     }
-    if (code != STATUS_OK) {
-        return code;
+    if (code != STATUS_OK || arguments->operand_count > 0) {
+        return code == STATUS_OK ? command_become(arguments, folder, name, error) : code;
     }
     return file == FILE_NONE ? path_print(folder, name, error) : lock_wait(folder, name, file, arguments, error);
 }
 
 const struct command command_lock = {
     .name = "lock",
-    .operands = "",
-    .summary = "hold a GPU's lock for a whole script",
+    .operands = "[PROGRAM]",
+    .summary = "hold a GPU's lock for a command or a whole script",
     .details =
-        "Prints the path of the file that is the lock of a GPU. A script opens it and locks its descriptor; all\n"
-        "that it starts then has the GPU, and others wait or are refused until the last of them has ended:\n"
+        "With a program: takes the lock and becomes the program. All that it starts has the GPU, and others wait or\n"
+        "are refused until the last of it has ended; the exit code is the program's.\n"
+        "\n"
+        "  assay lock --wait-device 5m -- python train.py\n"
+        "\n"
+        "Without one: prints the path of the file that is the lock of a GPU. A script opens it and locks its\n"
+        "descriptor; all that it starts then has the GPU, and others wait or are refused until the last of them\n"
+        "has ended:\n"
         "\n"
         "  lock=$(assay lock --device cuda:0) && exec 9<\"$lock\" &&\n"
         "      assay lock --device cuda:0 --fd 9 --wait-device 5m\n"
@@ -136,6 +186,6 @@ const struct command command_lock = {
         "Exit code 5: another run has the GPU. 77: there is nothing to lock. To let go: exec 9<&-.\n",
     .options = options,
     .operand_minimum = 0,
-    .operand_maximum = 0,
+    .operand_maximum = OPERAND_COUNT_MAXIMUM,
     .run = lock_run,
 };

@@ -47,6 +47,7 @@ static const struct value_word words[] = {
     {"P", VALUE_FIELD, "precision", true},
     {"P%", VALUE_FREE, NULL, false},
     {"PERCENT", VALUE_FREE, NULL, false},
+    {"PROGRAM", VALUE_FILE, NULL, false},
     {"RECORDS", VALUE_FILE, NULL, false},
     {"RELEASE", VALUE_FREE, NULL, false},
     {"SECONDS", VALUE_FREE, NULL, false},

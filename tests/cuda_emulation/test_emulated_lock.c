@@ -51,6 +51,19 @@ static void what_a_script_starts_neither_waits_nor_is_refused(void **state)
                 "within 0\nagain 0\nwithout 5\nafter 0\n");
 }
 
+/* The command has the GPU, and so has what it starts; who comes without the descriptor is refused. */
+static void a_command_has_the_lock_while_it_runs(void **state)
+{
+    script_says(*state,
+                SUITE "export assay folder; \"$assay\" lock --out $folder/night -- sh -c '"
+                      "\"$assay\" run $folder/t.yaml --device cuda:0 --out $folder/within --quiet >/dev/null; echo $?; "
+                      "(for n in 3 4 5 6 7 8 9; do eval \"exec $n<&-\"; done; exec 9<$(\"$assay\" lock); "
+                      "\"$assay\" lock --fd 9; echo $?); exit 9' -- 2>/dev/null; echo $?; measure after",
+                "0\n5\n9\nafter 0\n");
+    command_refused(script_run(*state, "\"$assay\" lock --name -- true"), "a command holds its lock itself");
+    command_refused(script_run(*state, "\"$assay\" lock -- /none/such"), "'/none/such' cannot be started: ");
+}
+
 static void who_is_refused_learns_what_the_script_does(void **state)
 {
     struct command_result result =
@@ -100,9 +113,8 @@ static void a_descriptor_of_something_else_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_a_script_starts_neither_waits_nor_is_refused),
-        TEST(who_is_refused_learns_what_the_script_does),
-        TEST(a_load_holds_its_gpus_as_a_run_does),
+        TEST(what_a_script_starts_neither_waits_nor_is_refused), TEST(a_command_has_the_lock_while_it_runs),
+        TEST(who_is_refused_learns_what_the_script_does),        TEST(a_load_holds_its_gpus_as_a_run_does),
         TEST(a_descriptor_of_something_else_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
