@@ -48,7 +48,7 @@ static void an_error_is_one_line(void **state)
     (void)state;
     struct status error = {0};
     status_set_at(&error, STATUS_INVALID, (struct file_place){"a\u2028b\u2029c", 1, 2}, "%s",
-                  "x\u2028y\u2029z\u0085\t\v\x1b[2J\u202e.");
+                  "x\u2028y\u2029z\xC2\x85\t\v\x1b[2J\u202e.");
     assert_string_equal(error.path, "a?b?c");
     assert_string_equal(error.text, "x?y?z????[2J?.");
 }
