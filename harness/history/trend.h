@@ -78,7 +78,8 @@ enum status_code trend_make(struct history *history, const struct trend_request 
 void trend_release(struct trend *trend);
 
 /* How many jumps and drifts lead to more bytes, of those that end behind the night that was accepted last; *worst, if
- * there is one, is that of the largest share. Excursions, which went back, and figures that got smaller do not count. */
+ * there is one, is that of the largest share. Excursions, which went back, and figures that got smaller do not
+ * count. */
 int trend_rises(const struct trend *trend, const struct trend_step **worst);
 
 /* Whether what the nights say of a property is known of both, and differs. */

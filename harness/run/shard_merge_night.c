@@ -62,7 +62,8 @@ static enum status_code gap_refuse(const struct merge_run *before, const struct 
                       before->finished != NULL ? before->finished : before->started);
 }
 
-/* Each begins while those before it run, or soon after. Nobody can say of which night a run without a readable time is. */
+/* Each begins while those before it run, or soon after. Nobody can say of which night a run without a readable time
+ * is. */
 static enum status_code times_check(const struct merge_run *const *runs, size_t count, struct status *error)
 {
     int64_t latest = 0, begun = 0, ended = 0;

@@ -79,11 +79,30 @@ static void other_results_are_another_run(void **state)
     assert_string_equal(other, replaced);
 }
 
+/* What a shard said of its case, the whole says. */
+static void a_case_that_ran_only_after_a_retry_is_open_in_the_whole(void **state)
+{
+    const char *parts = shard_parts_copy("retried");
+    (void)state;
+    shard_file_change(shard_path("retried/1/records.jsonl"), "\"attempt\": 1,",
+                      "\"attempt\": 1, \"retried\": [{\"status\": \"error\", \"reason\": \"it crashed\", "
+                      "\"duration_s\": 1.5}],");
+    struct command_result result =
+        shard_do(3, "merge", SHARD_WORDS(parts, "--out", shard_path("retried-merged"), "--records-only"));
+    command_says(&result.error, "ran only after a retry; first ");
+    command_says(&result.error, ": ran only after 1 retry: it crashed\n");
+    command_result_release(&result);
+    result = shard_do(3, "report", SHARD_WORDS(shard_path("retried-merged")));
+    command_says(&result.error, "ran only after a retry; first ");
+    command_result_release(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_merge_that_is_completed_is_the_same_run),
         cmocka_unit_test(other_results_are_another_run),
+        cmocka_unit_test(a_case_that_ran_only_after_a_retry_is_open_in_the_whole),
     };
     return cmocka_run_group_tests(tests, shard_scene_open, shard_scene_close);
 }
