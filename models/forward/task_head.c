@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/tape/chunk.h"
 #include "models/config/head.h"
 
 const struct task_head *task_head_find(const struct task_head *rows, enum head head)
@@ -144,9 +145,7 @@ static struct value *question_forward(const struct forward *f, struct value *log
     for (int i = 0; i < 2; i++) {
         losses[i] = forward_loss(f, columns[i], places[i], false);
     }
-    int frame = tape_frame_open(tape);
-    struct value *sum = tape_add(tape, losses[0], losses[1]);
-    return tape_frame_close(tape, frame, tape_scale(tape, sum, 0.5));
+    return tape_losses_mean(tape, losses, 2, 2);
 }
 
 static struct value *class_loss(const struct forward *f, struct value *logits)

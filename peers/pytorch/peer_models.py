@@ -132,7 +132,7 @@ def model_row(name):
 
 # The tiny models of the shadow; ResNets of this size it makes of torchvision's own.
 TINY_FOLDER = os.path.join(FOLDER, "tiny")
-for folder in ("bert", "bert-dropout", "gpt2", "gpt2-dropout", "gpt2-wide", "llama", "llama-gqa", "qwen2", "vit"):
+for folder in ("bert", "bert-dropout", "gpt2", "gpt2-dropout", "gpt2-wide", "llama", "llama-gqa", "qwen2", "roberta", "vit"):
     MODELS["tiny/" + folder] = configured(os.path.join(TINY_FOLDER, folder, "config.json"))
 
 

@@ -3,6 +3,7 @@
 
     python3 peers/pytorch/tiny_losses.py > peers/pytorch/tiny_losses.json
     python3 peers/pytorch/tiny_losses.py tiny-regnet > peers/pytorch/tiny_losses_regnet.json
+    python3 peers/pytorch/tiny_losses.py --heads > peers/pytorch/tiny_losses_heads.json
 
 Weights, in the order of named_parameters() (a tied tensor counts once, under its first name); i is the parameter's
 place in that order, k the place of an element in it, row-major:
@@ -12,6 +13,8 @@ outputs so flat that batch normalisation magnifies rounding errors (loss and gra
     w(i, k) = 0.1 * (mix((k + 1000003 * i) mod 2^32) / 2^32 - 0.5);  pixel[k] = 2 * (mix(k) / 2^32 - 0.5)
 with mix(x), MurmurHash3's 32-bit finalizer: x ^= x >> 16; x *= 0x85ebca6b; x ^= x >> 13; x *= 0xc2b2ae35; x ^= x >> 16.
 Tokens: id[k] = (7 * k + 3) mod vocabulary over the flattened (batch, seq), and they are their own labels.
+Of heads of tasks the labels are others: label[k] = k mod classes of a sequence or a token, and of answers
+first[k] = (3 * k + 1) mod seq, last[k] = (5 * k + 2) mod seq. A padding token is named that no token is.
 Other images: pixel[k] = sin(0.01 * k); label[k] = k mod classes. Batch norms are in training mode; dropout is 0.
 The formulas are evaluated in float64 and rounded once. The model computes in float32 on the CPU ("loss", "gradients":
 Euclidean norms) and, to show how much of the last digits is rounding, in float64 ("loss_float64"; rotary tables, RMS
@@ -28,7 +31,7 @@ import timm
 import torch
 import transformers
 
-from peer_models import MODELS, TINY_FOLDER, model_row
+from peer_models import MODELS, TASKS, TINY_FOLDER, model_row
 
 BATCH, SEQ = 2, 8
 TEXT = ("bert", "gpt2", "llama", "llama-gqa", "qwen2")
@@ -62,7 +65,32 @@ def fill(model, patternless):
             parameter.copy_(values.view(parameter.shape))
 
 
+HEADS = ("bert#sequence", "bert#token", "bert#question", "roberta#sequence", "roberta#token", "gpt2#sequence",
+         "gpt2#question", "llama#sequence", "llama#question", "llama-gqa#sequence", "qwen2#sequence")
+
+
+def build_task(name, head):
+    _, kind, _, config = model_row(name if name.startswith("tiny-") else "tiny/" + name)
+    config.use_cache = False
+    if config.pad_token_id is None:
+        config.pad_token_id = next(k for k in range(config.vocab_size) if k not in task_ids(config).flatten().tolist())
+    return TASKS[head]._model_mapping[type(config)]._from_config(config, attn_implementation="eager")
+
+
+def task_ids(config):
+    return ((7 * torch.arange(BATCH * SEQ) + 3) % config.vocab_size).view(BATCH, SEQ)
+
+
+def task_loss(head, model):
+    row, tokens = torch.arange(BATCH), torch.arange(BATCH * SEQ).view(BATCH, SEQ)
+    labels = {"sequence": {"labels": row % model.config.num_labels}, "token": {"labels": tokens % model.config.num_labels},
+              "question": {"start_positions": (3 * row + 1) % SEQ, "end_positions": (5 * row + 2) % SEQ}}[head]
+    return model(input_ids=task_ids(model.config), **labels).loss
+
+
 def build(name):
+    if "#" in name:
+        return build_task(*name.split("#"))
     if name == "resnet18":
         with open(os.path.join(TINY_FOLDER, name, "config.json")) as source:
             config = json.load(source)
@@ -75,6 +103,8 @@ def build(name):
 
 
 def loss_of(name, model, dtype):
+    if "#" in name:
+        return task_loss(name.split("#")[1], model)
     if name in TEXT:
         count = BATCH * SEQ
         ids = ((7 * torch.arange(count) + 3) % model.config.vocab_size).view(BATCH, SEQ)
@@ -108,7 +138,7 @@ def measure(name):
     torch.manual_seed(0)
     exact_loss, exact = step_of(name, torch.float64)
     loss, gradients = step_of(name, torch.float32)
-    row = {"model": f"tiny/{name}", "batch": BATCH, "seq": SEQ if name in TEXT else None,
+    row = {"model": f"tiny/{name}", "batch": BATCH, "seq": SEQ if name in TEXT or "#" in name else None,
            "loss": loss, "loss_float64": exact_loss, "gradients": gradients, "gradients_float64": exact}
     if name == "tiny-regnet":
         runs = [step_of(name, torch.float32, seed)[1] for seed in range(1, 25)]
@@ -119,7 +149,8 @@ def measure(name):
 def main():
     torch.set_num_threads(1)
     head = {"torch": torch.__version__, "transformers": transformers.__version__, "timm": timm.__version__}
-    rows = [measure(name) for name in sys.argv[1:] or (*TEXT, "vit", "resnet18")]
+    names = HEADS if sys.argv[1:] == ["--heads"] else sys.argv[1:] or (*TEXT, "vit", "resnet18")
+    rows = [measure(name) for name in names]
     json.dump({"versions": head, "models": rows}, sys.stdout, indent=1)
     print()
 

@@ -97,8 +97,13 @@ static void torch_check(const char *name, const char *target, enum attention att
     char path[256];
     struct tape_machine machine;
     struct workload workload = training(attention);
+    struct status error = {0};
+    const char *head = strchr(name, '#');
+    char bare[64];
     workload.loss = form;
-    machine_open_for(&machine, target, config_path(name, path), &workload, 1, 1e-4);
+    snprintf(bare, sizeof bare, "%.*s", (int)strcspn(name, "#"), name);
+    assert_int_equal(head != NULL ? workload_set(&workload, "head", head + 1, &error) : STATUS_OK, STATUS_OK);
+    machine_open_for(&machine, target, config_path(bare, path), &workload, 1, 1e-4);
     struct json *reference = reference_of(name, document);
     machine_prepare(&machine);
     assert_true(machine_run_until(&machine, STAGE_STEP, 1));
@@ -148,6 +153,20 @@ static void losses_and_gradients_are_those_of_pytorch(void **state)
     }
     json_release(document);
     json_release(liger);
+}
+
+static void heads_are_pytorchs(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"bert#sequence",  "bert#token",         "bert#question", "roberta#sequence",
+                                        "roberta#token",  "gpt2#sequence",      "gpt2#question", "llama#sequence",
+                                        "llama#question", "llama-gqa#sequence", "qwen2#sequence"};
+    struct json *document = reference_read("peers/pytorch/tiny_losses_heads.json");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        torch_check(names[i], "host", ATTENTION_EAGER, LOSS_COMPOSED, document);
+        torch_check(names[i], "sm_90", ATTENTION_SDPA, LOSS_COMPOSED, document);
+    }
+    json_release(document);
 }
 
 /* The loss of a RegNet bends too much between the kinks of its rectifiers for a difference to tell its slope. */
@@ -456,6 +475,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(losses_and_gradients_are_those_of_pytorch),
+        cmocka_unit_test(heads_are_pytorchs),
         cmocka_unit_test(regnet_is_pytorchs),
         cmocka_unit_test(gradients_are_those_of_finite_differences),
         cmocka_unit_test(gradients_of_own_classes_are_those_of_finite_differences),

@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+enum { TINY_SEQ = 8 };
+
 const char *config_path(const char *name, char path[256])
 {
     bool ours = strncmp(name, "tiny-", 5) == 0;
@@ -24,7 +26,7 @@ struct workload tiny_workload(enum mode mode)
 {
     struct workload workload = workload_default(mode);
     workload.batch = 2;
-    workload.seq = 8;
+    workload.seq = TINY_SEQ;
     return workload;
 }
 
@@ -92,6 +94,16 @@ static void parameters_fill(struct tape_machine *machine)
     }
 }
 
+/* (step * k + first) modulo bound, if the model is fed such labels. */
+static void labels_fill(struct tape_machine *machine, const char *name, int64_t step, int64_t first, int64_t bound)
+{
+    int storage = machine_find(machine, CATEGORY_INPUTS, name);
+    int64_t *labels = storage >= 0 ? (int64_t *)(void *)machine_floats(machine, storage) : NULL;
+    for (int64_t k = 0; labels != NULL && k < machine_bytes(machine, storage) / 8; k++) {
+        labels[k] = (step * k + first) % bound;
+    }
+}
+
 static void inputs_fill(struct tape_machine *machine)
 {
     int ids = machine_find(machine, CATEGORY_INPUTS, "input_ids");
@@ -102,6 +114,9 @@ static void inputs_fill(struct tape_machine *machine)
         for (int64_t k = 0; k < machine_bytes(machine, ids) / 8; k++) {
             tokens[k] = (7 * k + 3) % machine->config.vocab;
         }
+        labels_fill(machine, "labels", 1, 0, machine->config.labels);
+        labels_fill(machine, "start_positions", 3, 1, TINY_SEQ);
+        labels_fill(machine, "end_positions", 5, 2, TINY_SEQ);
         return;
     }
     assert_true(pixels >= 0 && labels >= 0);
