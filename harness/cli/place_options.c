@@ -9,6 +9,7 @@
 #include "harness/cli/case_precision.h"
 #include "harness/cli/model_notes.h"
 #include "harness/cli/resource_path.h"
+#include "models/config/head.h"
 
 static enum status_code memory_refuse(struct status *error)
 {
@@ -204,7 +205,7 @@ static enum status_code model_read(const struct arguments *arguments, struct pla
     const char *head = arguments_value(arguments, "head");
     enum status_code code = places.catalogue_dir == NULL ? memory_refuse(error) : STATUS_OK;
     if (code == STATUS_OK) {
-        code = workload_set(&workload, "head", head != NULL ? head : "lm", error);
+        code = head != NULL ? workload_set(&workload, "head", head, error) : STATUS_OK;
     }
     if (code == STATUS_OK) {
         code = checkpoint_hint(arguments->operands[0],
@@ -213,6 +214,9 @@ static enum status_code model_read(const struct arguments *arguments, struct pla
     if (code == STATUS_OK) {
         code = model_notes_give(arguments, &place->model, &place->notes, error);
     }
+    workload.mode = MODE_INFER; /* the class that is named, not the one without its head, which a load may be of */
+    workload.head = head_of(&place->model.config.model_heads, &workload);
+    workload.mode = MODE_LOAD;
     return code == STATUS_OK ? model_skeleton(&place->model, &workload, &place->skeleton, error) : code;
 }
 

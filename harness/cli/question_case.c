@@ -2,6 +2,7 @@
 #include "harness/cli/question_case.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "harness/base/size.h"
@@ -162,6 +163,24 @@ static enum status_code model_read(const struct arguments *arguments, struct que
     return code;
 }
 
+/* A class that cannot do what is asked: another one answers. */
+static void head_note(const struct arguments *arguments, const struct workload *workload,
+                      struct question_case *question)
+{
+    const struct config *config = &question->model.config;
+    enum head stated = config->model_heads.stated;
+    bool passes = workload->mode == MODE_TRAIN || workload->mode == MODE_GENERATE;
+    if (passes && stated != HEAD_DEFAULT && stated != workload->head && arguments_value(arguments, "head") == NULL) {
+        char line[256];
+        snprintf(line, sizeof line, "the configuration names %.64s, which %s; %s answers with the head %s (see --head)",
+                 config->architecture, workload->mode == MODE_TRAIN ? "has no loss" : "writes no tokens",
+                 arguments->command->name, head_name(config->model_heads.own));
+        if (strstr(text_string(&question->notes), line) == NULL) {
+            note_give(arguments->command->name, &question->notes, "%s", line);
+        }
+    }
+}
+
 static enum status_code workload_read(const struct arguments *arguments, struct question_case *question,
                                       struct status *error)
 {
@@ -171,6 +190,7 @@ static enum status_code workload_read(const struct arguments *arguments, struct 
     if (code == STATUS_OK) {
         workload.head = head_of(&config->model_heads, &workload);
         code = head_check(&config->model_heads, config->name, workload.head, error);
+        head_note(arguments, &workload, question);
     }
     if (code == STATUS_OK) {
         question->fields_named = case_options_named(arguments);
