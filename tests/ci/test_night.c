@@ -45,6 +45,21 @@ static void a_person_accepts_a_night(void **state)
     workflow_expect(scene, "cat summary.md", 0, "accepted by ada: two more layers");
 }
 
+/* Not even as an artifact. */
+static void an_ill_machine_leaves_nothing_of_yesterday(void **state)
+{
+    const struct scratch_scene *scene = *state;
+    static const int asking[] = {GITHUB, GITLAB};
+    workflow_scene_make(scene);
+    for (size_t i = 0; i < sizeof asking / sizeof asking[0]; i++) {
+        first_night_expect(scene, asking[i]);
+        workflow_expect(scene, "echo 4 >ill", 0, "");
+        night_expect(scene, asking[i], "", 4, "");
+        workflow_expect(scene, "rm ill; ls work/results/* work/assay-results/* 2>/dev/null | wc -l", 0, "0\n");
+        history_expect(scene, asking[i], ": 1 run\n");
+    }
+}
+
 /* A case that ended in an error has no figures that could be right. */
 static void a_night_with_an_error_is_not_accepted(void **state)
 {
@@ -130,6 +145,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCENE_TEST(a_failed_first_night_is_no_night),
         SCENE_TEST(a_person_accepts_a_night),
+        SCENE_TEST(an_ill_machine_leaves_nothing_of_yesterday),
         SCENE_TEST(a_night_with_an_error_is_not_accepted),
         SCENE_TEST(a_night_with_a_known_failure_is_green_and_no_baseline),
         SCENE_TEST(a_history_that_cannot_be_asked_for_is_no_first_night),

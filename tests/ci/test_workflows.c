@@ -182,14 +182,15 @@ static void every_gate_knows_its_run(void **state)
 static void actions_are_pinned_and_leave_no_credentials(void **state)
 {
     (void)state;
-    for (int i = 0; i < 2; i++) {
-        char *content = whole_file_read(files[i]);
+    const char *const workflows[] = {files[0], files[1], distributions};
+    for (size_t i = 0; i < sizeof workflows / sizeof workflows[0]; i++) {
+        char *content = whole_file_read(workflows[i]);
         int count = 0;
         for (const char *line = content; (line = strstr(line, "uses: ")) != NULL; count++) {
             const char *hash = line + strcspn(line, "@\n"), *end = line + strcspn(line, "\n");
             const size_t length = strspn(hash + 1, "0123456789abcdef");
             if (*hash != '@' || length != 40 || strncmp(hash + 41, " # v", 4) != 0) {
-                fail_msg("%s: not pinned by a commit: %.*s", files[i], (int)(end - line), line);
+                fail_msg("%s: not pinned by a commit: %.*s", workflows[i], (int)(end - line), line);
             }
             const char *next = strstr(end, "uses: "), *kept = strstr(end, "persist-credentials: false");
             if (strncmp(line + 6, "actions/checkout@", 17) == 0) {
@@ -233,7 +234,7 @@ static void the_job_that_writes_measures_nothing(void **state)
 static void zizmor_has_nothing_to_say(void **state)
 {
     (void)state;
-    checked("zizmor", (const char *const[]){"zizmor", "--offline", files[0], files[1], NULL});
+    checked("zizmor", (const char *const[]){"zizmor", "--offline", files[0], files[1], distributions, NULL});
 }
 
 static void shellcheck_has_nothing_to_say_of_their_shell(void **state)

@@ -35,7 +35,7 @@ void workflow_expect(const struct scratch_scene *scene, const char *line, int ex
 
 /* A shell script: the program's name is written into it. */
 static const char assay[] = "scene=${0%/bin/assay}\n"
-                            "[ \"$1\" != doctor ] || exit 0\n"
+                            "[ \"$1\" != doctor ] || exit $(cat \"$scene/ill\" 2>/dev/null || echo 0)\n"
                             "case $PWD in */old) fail=$scene/fail-old ;; *) fail=$scene/fail ;; esac\n"
                             "[ \"$1\" != run ] || [ ! -e \"$fail\" ] || exit $(cat \"$fail\")\n"
                             "PROGRAM \"$@\"\n"
