@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what building and testing need, on Debian 12 and Ubuntu 24.04. Says nothing if all is there; prints the
-# packages before it installs any; uses sudo only when not root; never asks. On another system it names what is
+# Installs what building and testing need, on Debian 12 and 13 and on Ubuntu 24.04. Says nothing if all is there; prints
+# the packages before it installs any; uses sudo only when not root; never asks. On another system it names what is
 # missing. It fails only if the build cannot go on.
 #
 # usage: install-deps.sh [--all | --needed]
