@@ -80,6 +80,14 @@ static struct value *loss_smooth(struct forward *forward, struct model_output *o
     return loss;
 }
 
+/* Keys and values go with a model's output if that of the class around it has none. */
+static void cache_forget(struct model_output *output)
+{
+    cache_drop(&output->cache);
+    cache_release(&output->cache);
+    output->cache = (struct key_value_cache){.layers = 0};
+}
+
 struct value *model_output_make(struct forward *forward, struct model_output *before, struct model_output *output)
 {
     struct tape *tape = forward->tape;
@@ -94,7 +102,8 @@ struct value *model_output_make(struct forward *forward, struct model_output *be
     cache_begin(forward, output);
     autocast_begin(forward);
     struct value *result = module_output(forward, forward->config->family->forward(forward));
-    if (forward->skeleton->head == HEAD_EMBEDDING) {
+    if (forward->skeleton->head == HEAD_EMBEDDING) { /* the model's own output has gone by then */
+        cache_forget(output);
         result = embedding_pool(forward, result);
     }
     if (forward->placement != NULL) { /* a model that is not visited as a whole ends where it ends */
@@ -106,6 +115,9 @@ struct value *model_output_make(struct forward *forward, struct model_output *be
     forward->cache = forward->cross_cache = NULL;
     result = tape_hold(tape, tape_frame_close(tape, frame, result));
     forward->labels = labels;
+    if (forward->skeleton->head == HEAD_TOKEN || forward->skeleton->head == HEAD_QUESTION) {
+        cache_forget(output);
+    }
     result = converts ? output_convert(forward, output, result) : result;
     return smooths ? loss_smooth(forward, output, result) : result;
 }

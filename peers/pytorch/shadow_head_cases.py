@@ -30,6 +30,9 @@ def head_cases(case_of, optimizer_for):
             for head in heads:
                 both(model, precision, 2, 8, "sdpa" if fused else "eager", head)
                 both(model, precision, 2, 8, "eager", head, padding=True)
+                if model in ("tiny-gpt2", "tiny-llama", "tiny-opt"):
+                    both(model, precision, 2, 8, "eager", head, use_cache=True)
+                    both(model, precision, 2, 8, "eager", head, use_cache=True, outputs="kept")
                 if precision == "float32":
                     both(model, precision, 2, 8, "eager", head, outputs="kept")
         for model, heads in REAL:
@@ -38,6 +41,7 @@ def head_cases(case_of, optimizer_for):
         for model in ("bert-base-cased", "gpt2", "google-t5/t5-small"):
             for padding in ({}, {"padding": True}):
                 out.append(case_of(model, "infer", precision, 32, 256, "sdpa", head="embedding", **padding))
+        out.append(case_of("gpt2", "infer", precision, 32, 256, "sdpa", head="embedding", use_cache=True))
         for model in ("tiny-t5", "google-t5/t5-small"):
             out.append(case_of(model, "infer", precision, 8, 128, "sdpa", head="encoder"))
             out.append(case_of(model, "infer", precision, 8, 128, "eager", head="encoder"))

@@ -172,7 +172,7 @@ int main(void)
         /* keys and values of a plain pass, and outputs that a program keeps through the next one */
         {"tape_and_programs_agree", LIST_PATH "-outputs.jsonl", 740},
         /* classes of sequences and tokens, places of answers, models without a head, and means of sequences */
-        {"tape_and_heads_agree", "peers/pytorch/shadow-heads-torch-2.15.0-transformers-5.23.0.jsonl", 90},
+        {"tape_and_heads_agree", "peers/pytorch/shadow-heads-torch-2.15.0-transformers-5.23.0.jsonl", 270},
         /* Liger-Kernel's own cross entropy in the place of PyTorch's */
         {"tape_and_liger_agree", LIST_PATH "-liger-0.8.5.jsonl", 60},
     };
