@@ -458,38 +458,9 @@ static void release_of_the_file_is_told(void **state)
     command_result_release(&result);
 }
 
-/* A sentence encoder: 229,338,624 bytes of PyTorch's tensors (shadow_truth.py of these sizes) and cuBLAS' 34,603,008. It
- * was given a head over 30,522 words. */
-static void a_model_without_a_head_is_given_none(void **state)
-{
-    (void)state;
-    static const char minilm[] = "{\"architectures\": [\"BertModel\"], \"model_type\": \"bert\", \"hidden_size\": 384, "
-                                 "\"num_hidden_layers\": 6, \"num_attention_heads\": 12, "
-                                 "\"intermediate_size\": 1536, \"vocab_size\": 30522}";
-    const char *path = file_write("minilm.json", minilm, strlen(minilm));
-    struct command_result result =
-        ASSAY("estimate", path, "--mode", "infer", "--batch", "32", "--seq", "256", "--program", "lean-loop");
-    assert_int_equal(result.exit_code, 0);
-    assert_non_null(strstr(text_string(&result.output), "/head-bare, predicted for sm_90"));
-    assert_non_null(strstr(text_string(&result.output), " 263941632 bytes"));
-    assert_null(strstr(text_string(&result.error), "names BertModel"));
-    command_result_release(&result);
-    result = ASSAY("estimate", path, "--mode", "train", "--seq", "16");
-    assert_int_equal(result.exit_code, 0);
-    assert_non_null(strstr(text_string(&result.error),
-                           "assay: estimate: the configuration names BertModel, which has no loss; estimate answers "
-                           "with the head masked-lm (see --head)\n"));
-    command_result_release(&result);
-    result = ASSAY("estimate", path, "--mode", "train", "--seq", "16", "--head", "sequence");
-    assert_int_equal(result.exit_code, 0);
-    assert_null(strstr(text_string(&result.error), "names BertModel"));
-    command_result_release(&result);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_model_without_a_head_is_given_none),
         cmocka_unit_test(slips_warn_and_are_refused_when_strict),
         cmocka_unit_test(notes_are_in_json),
         cmocka_unit_test(release_of_the_file_is_told),
