@@ -14,6 +14,7 @@
 #include "harness/base/file_content.h"
 #include "harness/base/file_kind.h"
 #include "harness/base/json_flat.h"
+#include "harness/base/json_python.h"
 
 /* A struct json is a json_t under another name, so that no other file needs jansson's header. */
 static json_t *value_of(const struct json *value)
@@ -95,6 +96,46 @@ enum status_code json_parse_file(const char *path, size_t maximum_bytes, struct 
     enum status_code code = file_content_read(path, "JSON", maximum_bytes, &content, error);
     if (code == STATUS_OK) {
         code = json_parse_text(path, text_string(&content), content.length, document, error);
+    }
+    text_release(&content);
+    return code;
+}
+
+/* With zeros first, so that the error about anything else has the right place. */
+static enum status_code python_parse(const char *name, const struct text *content, struct json **document,
+                                     struct status *error)
+{
+    enum status_code code = STATUS_OK;
+    for (int stand_ins = 0; stand_ins <= 1 && code == STATUS_OK; stand_ins++) {
+        struct text replaced = {0};
+        struct json *parsed = NULL;
+        json_python_replace(text_string(content), content->length, stand_ins != 0, &replaced);
+        code = replaced.failed
+                   ? status_set(error, STATUS_OUT_OF_MEMORY, "%s: the host has not enough memory to read it", name)
+                   : json_parse_text(name, text_string(&replaced), replaced.length, &parsed, error);
+        text_release(&replaced);
+        if (stand_ins != 0) {
+            *document = parsed;
+        } else {
+            json_release(parsed);
+        }
+    }
+    return code;
+}
+
+enum status_code json_parse_python_file(const char *path, size_t maximum_bytes, struct json **document,
+                                        struct status *error)
+{
+    struct text content = {0};
+    struct json *parsed = NULL;
+    enum status_code code = file_content_read(path, "JSON", maximum_bytes, &content, error);
+    if (code == STATUS_OK) {
+        code = json_python_has_words(text_string(&content), content.length)
+                   ? python_parse(path, &content, &parsed, error)
+                   : json_parse_text(path, text_string(&content), content.length, &parsed, error);
+    }
+    if (code == STATUS_OK) {
+        *document = parsed;
     }
     text_release(&content);
     return code;

@@ -2,7 +2,8 @@
  *
  * A `struct json *` is a reference: made by json_parse_*, json_object_new or json_array_new, given back with
  * json_release. Pointers that a getter returns are borrowed from their parent. Reading is strict:
- * one document, no duplicate keys, no NaN, numbers whole. A byte order mark of UTF-8 at the front is passed over.
+ * one document, no duplicate keys, no NaN (but in files of Python's), numbers whole. A byte order mark of UTF-8 at the
+ * front is passed over.
  *
  * The readers end in _or because jansson exports json_string, json_integer and json_real: a function of ours by
  * one of those names would take the place of its own when the program is loaded. */
@@ -32,6 +33,11 @@ enum json_kind {
  * STATUS_IO if it cannot be read or is not a regular file, for which nothing is waited. The result is released by
  * the caller. */
 enum status_code json_parse_file(const char *path, size_t maximum_bytes, struct json **document, struct status *error);
+
+/* The same of a file that Python's json module may have written, as it reads it: NaN, Infinity and -Infinity are real
+ * numbers. Finite ones stand for them (json_python_number), so that no reader meets what strict JSON cannot say. */
+enum status_code json_parse_python_file(const char *path, size_t maximum_bytes, struct json **document,
+                                        struct status *error);
 
 /* Parses text of length bytes; name stands for the file in messages. */
 enum status_code json_parse_text(const char *name, const char *text, size_t length, struct json **document,

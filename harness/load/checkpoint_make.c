@@ -43,7 +43,7 @@ static enum status_code document_read(struct checkpoint_draft *draft, struct sta
         draft->config = *recipe->config;
         return STATUS_OK;
     }
-    enum status_code code = json_parse_file(recipe->config_path, CONFIG_BYTES_MAXIMUM, &draft->document, error);
+    enum status_code code = json_parse_python_file(recipe->config_path, CONFIG_BYTES_MAXIMUM, &draft->document, error);
     if (code == STATUS_OK) {
         code = config_of_json(draft->document, recipe->config_path, recipe->typed, &draft->config, error);
     }

@@ -124,7 +124,7 @@ static struct json *question_config(const struct suite_external *external, const
     bool is_path = *config_path == '\0' && suite_external_wants(external, "model") &&
                    model_local_files(places, identity->model, &files) && *files.config != '\0';
     const char *path = is_path ? files.config : config_path;
-    return *path != '\0' && json_parse_file(path, HUB_CONFIG_BYTES_MAXIMUM, &document, NULL) == STATUS_OK
+    return *path != '\0' && json_parse_python_file(path, HUB_CONFIG_BYTES_MAXIMUM, &document, NULL) == STATUS_OK
                ? document
                : json_null_new();
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/base/json_place.h"
+#include "harness/base/json_python.h"
 #include "models/config/config_keys.h"
 #include "models/config/family.h"
 
@@ -151,7 +152,7 @@ double field_real(struct field_reader *reader, const char *key, double minimum, 
         return fallback;
     }
     enum json_kind kind = json_kind(value);
-    double number = json_real_or(value, NAN);
+    double number = json_python_number(json_real_or(value, NAN));
     if (kind != JSON_KIND_INTEGER && kind != JSON_KIND_REAL) {
         field_fault(reader, key, "%s is not a number; write one from %g to %g", json_kind_name(kind), minimum, maximum);
         return fallback;

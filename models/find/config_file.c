@@ -9,7 +9,7 @@ enum { FILE_BYTES_MAXIMUM = 4 * 1024 * 1024 };
 enum status_code config_read(const char *path, const char *name, struct config *config, struct status *error)
 {
     struct json *document = NULL;
-    enum status_code code = json_parse_file(path, FILE_BYTES_MAXIMUM, &document, error);
+    enum status_code code = json_parse_python_file(path, FILE_BYTES_MAXIMUM, &document, error);
     if (code == STATUS_OK) {
         code = config_of_json(document, path, name, config, error);
         json_release(document);
