@@ -102,7 +102,7 @@ static void beyond_add(struct estimate *estimate, enum quantity quantity, int64_
 static bool is_not_modelled(const struct estimate_input *input)
 {
     return input->workload->mode != MODE_LOAD &&
-           (input->config->family->forward == NULL || input->config->rotary_follows);
+           (input->config->family->forward == NULL || input->config->only_loads.cause != NULL);
 }
 
 void estimate_add_no_peaks(struct estimate *estimate)
@@ -126,11 +126,13 @@ static void refusal_add(const struct replay_result *result, int64_t memory_bytes
 static void nothing_add(const struct estimate_input *input, struct estimate *estimate)
 {
     estimate_add_no_peaks(estimate);
-    snprintf(estimate->note, sizeof estimate->note,
-             input->config->rotary_follows
-                 ? "of %s models whose rotary tables follow the length (longrope) only loading is modelled"
-                 : "of %s models only loading is modelled",
-             input->config->family->name);
+    const char *cause = input->config->only_loads.cause;
+    if (cause != NULL) {
+        snprintf(estimate->note, sizeof estimate->note, "of this model only loading is modelled: %s", cause);
+    } else {
+        snprintf(estimate->note, sizeof estimate->note, "of %s models only loading is modelled",
+                 input->config->family->name);
+    }
 }
 
 /* The quantities of the driver and the kernel. A mode that did not calibrate has no growth, and so none of them. What

@@ -80,7 +80,7 @@ const char *law_point_obstacle(const struct config *config)
 bool law_point_model(const struct config *config, const char *attention, struct law_point *point)
 {
     point->kind = kind_of(config);
-    point->attention = config->family->attends_eagerly ? "eager" : attention;
+    point->attention = config_attends_eagerly(config) ? "eager" : attention;
     point->hidden = config->hidden;
     point->heads = config->heads;
     point->layers = config->layers;

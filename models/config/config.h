@@ -40,13 +40,21 @@ struct config_note {
 
 enum { CONFIG_NAME_BYTES = 256, CONFIG_STAGES_MAXIMUM = 5 };
 
-/* What a quantization_config says of weights that GPTQ or AWQ has packed, in the words of case fields. */
+/* Weights as a quantization_config describes them, in the words of case fields: those that GPTQ or AWQ has packed, and
+ * those that bitsandbytes or torchao quantises when the model is loaded ("linear"). */
 struct config_packing {
-    const char *quantize;         /* "gptq", "awq"; NULL: none are packed */
-    const char *precision;        /* "int4", "int8" */
+    const char *quantize;         /* "gptq", "awq", "linear"; NULL: none are quantised */
+    const char *precision;        /* "int4", "int8", "fp8" */
     const char *quantized_kernel; /* "auto", "gemv" */
-    int64_t group_size;           /* 0: all inputs of a layer */
-    bool act_order;
+    const char *method;           /* for people: "bitsandbytes, nf4" */
+    int64_t group_size;           /* 0: all inputs of a layer, or what the method always has */
+    bool act_order, double_quant;
+    bool computes_wide; /* products in float32 (bnb_4bit_compute_dtype), which are counted in bfloat16 */
+};
+
+/* Why the real class can be made and loaded and is not run here, and what helps. Static texts. */
+struct config_stillness {
+    const char *cause, *remedy; /* NULL: it runs */
 };
 
 /* See head.h. */
@@ -85,7 +93,8 @@ struct config {
     bool parallel_residual; /* attention and feed-forward read the same hidden state */
     double attention_scale; /* of scores; 0: 1 / sqrt(head_dim) */
     bool masks_windows;     /* its class makes the mask of a sliding window though no layer has one (Qwen2-MoE) */
-    bool rotary_follows;    /* rotary tables are made anew for the length of each sequence: such a model only loads */
+    struct config_stillness only_loads;
+    bool lacks_fused_attention;                  /* Gemma 2, whose scores are capped */
     double score_cap, logit_cap;                 /* x becomes cap * tanh(x / cap); 0: it stays */
     int64_t pooler;                              /* width of ViT's pooler */
     int64_t decoder_layers;                      /* of an encoder-decoder */
@@ -145,6 +154,9 @@ struct config {
 
 /* Heads of a layer's keys and values as a cache keeps them: Falcon's new decoder repeats them for each query first. */
 int64_t config_cached_heads(const struct config *config);
+
+/* Whether its class attends in the eager form, whatever a case asks for. */
+bool config_attends_eagerly(const struct config *config);
 
 /* Whether a layer has the sliding window. */
 bool config_layer_slides(const struct config *config, int64_t layer);

@@ -172,6 +172,11 @@ int64_t config_classes(struct field_reader *reader)
     return label_count;
 }
 
+int64_t config_timm_classes(struct field_reader *reader)
+{
+    return field_integer(reader, "num_classes", 0, CONFIG_COUNT_MAXIMUM, 1000);
+}
+
 int64_t config_input_size(struct field_reader *reader)
 {
     const struct json *size = json_get(field_member(reader, "pretrained_cfg"), "input_size");

@@ -47,6 +47,9 @@ void config_window(struct config *config, int64_t window);
 /* The number of classes: the hub stores it as a map from index to label. */
 int64_t config_classes(struct field_reader *reader);
 
+/* timm's num_classes; 0: the model has no classifier, and gives features. */
+int64_t config_timm_classes(struct field_reader *reader);
+
 /* What timm's create_model would be given besides the name, model_args, as a reader of its own. A fault for each key
  * that is not in known, which ends with NULL; known_text lists them. False if the file has no such object. */
 bool config_arguments(const struct field_reader *reader, const char *const *known, const char *known_text,

@@ -87,15 +87,13 @@ static const struct deepseek_type *deepseek_type_of(const struct config *config)
 
 static void read_sizes(struct field_reader *reader, const struct deepseek_type *own, struct config *config)
 {
-    const int64_t group_null = own->routes_by_softmax ? 0 : FIELD_NULL_REFUSED;
     const struct integer_field integers[] = {
         {"n_routed_experts", NULL, CONFIG_OFFSET(experts), own->experts, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
-        {"num_experts_per_tok", NULL, CONFIG_OFFSET(active_experts), own->active, FIELD_NULL_REFUSED,
-         CONFIG_COUNT_MAXIMUM},
+        {"num_experts_per_tok", NULL, CONFIG_OFFSET(active_experts), own->active, 0, CONFIG_COUNT_MAXIMUM},
         {"moe_intermediate_size", NULL, CONFIG_OFFSET(expert_ffn), own->expert_ffn, FIELD_NULL_REFUSED,
          CONFIG_COUNT_MAXIMUM},
-        {"n_group", NULL, CONFIG_OFFSET(expert_groups), own->groups, group_null, CONFIG_COUNT_MAXIMUM},
-        {"topk_group", NULL, CONFIG_OFFSET(active_groups), own->active_groups, group_null, CONFIG_COUNT_MAXIMUM},
+        {"n_group", NULL, CONFIG_OFFSET(expert_groups), own->groups, 0, CONFIG_COUNT_MAXIMUM},
+        {"topk_group", NULL, CONFIG_OFFSET(active_groups), own->active_groups, 0, CONFIG_COUNT_MAXIMUM},
         {"kv_lora_rank", NULL, CONFIG_OFFSET(latent), 512, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
         {"q_lora_rank", NULL, CONFIG_OFFSET(query_latent), 1536, 0, CONFIG_COUNT_MAXIMUM},
         {"qk_nope_head_dim", NULL, CONFIG_OFFSET(nope_dim), 128, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
@@ -106,16 +104,25 @@ static void read_sizes(struct field_reader *reader, const struct deepseek_type *
     field_integers(reader, integers, sizeof integers / sizeof integers[0], config);
 }
 
-static void read_routing(struct field_reader *reader, const struct deepseek_type *own, struct config *config)
+/* null is off. */
+static bool read_switch(struct field_reader *reader, const char *key, bool fallback)
 {
-    bool softmax = own->routes_by_softmax;
+    const struct json *value = field_member(reader, key);
+    return value != NULL && json_kind(value) == JSON_KIND_NULL ? false : field_boolean(reader, key, fallback);
+}
+
+/* How a token's experts are found, of a model that has a layer with experts. */
+static void read_groups(struct field_reader *reader, bool softmax, struct config *config)
+{
     const char *method = softmax ? field_string(reader, "topk_method") : NULL;
     bool grouped = !softmax || (method != NULL && strcmp(method, "group_limited_greedy") == 0);
     if (softmax && !grouped && method != NULL && strcmp(method, "greedy") != 0) {
         field_fault(reader, "topk_method", "'%.80s' is not known; known are greedy, group_limited_greedy", method);
     }
     if (config->active_experts == 0) {
-        field_fault(reader, "num_experts_per_tok", "it is missing; write how many experts a token uses");
+        config->only_loads = (struct config_stillness){
+            .cause = "its configuration has no num_experts_per_tok, so that its class cannot choose experts",
+            .remedy = "add to its config.json how many experts a token uses"};
     }
     if (grouped && (config->expert_groups == 0 || config->active_groups == 0)) {
         field_fault(reader, "n_group", "n_group or topk_group is missing; write both, or another topk_method");
@@ -125,11 +132,18 @@ static void read_routing(struct field_reader *reader, const struct deepseek_type
     if (!softmax && reader->code == STATUS_OK && config->experts < 2 * config->expert_groups) {
         field_fault(reader, "n_group", "a group has fewer than 2 experts; its score is the sum of the best 2");
     }
-    config->normalizes_routing = !softmax && field_boolean(reader, "norm_topk_prob", true);
-    config->routing_scale = field_real(reader, "routed_scaling_factor", 0, 1e9, own->routing_scale);
+}
+
+static void read_routing(struct field_reader *reader, const struct deepseek_type *own, struct config *config)
+{
     config->first_expert_layer =
         field_integer(reader, "first_k_dense_replace", 0, CONFIG_COUNT_MAXIMUM, own->first_expert_layer);
     config->expert_step = 1;
+    if (config->first_expert_layer < config->layers) {
+        read_groups(reader, own->routes_by_softmax, config);
+    }
+    config->normalizes_routing = !own->routes_by_softmax && read_switch(reader, "norm_topk_prob", true);
+    config->routing_scale = field_real(reader, "routed_scaling_factor", 0, 1e9, own->routing_scale);
     int64_t shared = field_integer(reader, "n_shared_experts", 1, CONFIG_COUNT_MAXIMUM, own->shared);
     if (reader->code == STATUS_OK && shared > CONFIG_COUNT_MAXIMUM / config->expert_ffn) {
         field_fault(reader, "n_shared_experts",
@@ -183,7 +197,7 @@ static void deepseek_read(struct field_reader *reader, struct config *config)
     config->attention_output_bias = config->attention_bias;
     config->mlp_bias = own->reads_mlp_bias && field_boolean(reader, "mlp_bias", false);
     config->rope_complex = own->turns_complex;
-    config->rope_interleaved = own->turns_complex || field_boolean(reader, "rope_interleave", true);
+    config->rope_interleaved = own->turns_complex || read_switch(reader, "rope_interleave", true);
 }
 
 /* -- the skeleton */

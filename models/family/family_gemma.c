@@ -151,6 +151,7 @@ static void gemma_read(struct field_reader *reader, struct config *config)
         config->logit_cap = gemma_read_cap(reader, "final_logit_softcapping", version == 2 ? 30 : 0);
         gemma_read_window(reader, config, version);
     }
+    config->lacks_fused_attention = version == 2; /* _supports_sdpa is false, also where nothing is capped */
     config->head_norms = version == 3;
     config->norms_behind = version > 1;
     config->shifted_norms = true;

@@ -52,7 +52,11 @@ static void phi3_read(struct field_reader *reader, struct config *config)
     decoder_read_sizes(reader, config);
     decoder_read_heads(reader, config);
     config_rope(reader, config);
-    config->rotary_follows = phi3_tables_follow(reader);
+    if (phi3_tables_follow(reader)) {
+        config->only_loads = (struct config_stillness){
+            .cause = "its rotary tables follow the length of the sequence (longrope), which is not modelled",
+            .remedy = "take the model of the original context"};
+    }
     double factor = field_real(reader, "partial_rotary_factor", 0, 1, 1);
     config->rotary_dim = (int64_t)((double)config->head_dim * factor);
     if (reader->code == STATUS_OK && (config->rotary_dim < 2 || config->rotary_dim % 2 != 0)) {

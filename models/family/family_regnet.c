@@ -195,7 +195,7 @@ static void regnet_read(struct field_reader *reader, struct config *config)
     }
     config->hidden = config->widths[STAGES - 1];
     config->image = config_input_size(reader);
-    config->classes = field_integer(reader, "num_classes", 1, CONFIG_COUNT_MAXIMUM, 1000);
+    config->classes = config_timm_classes(reader);
     activation_set(ACTIVATION_RELU, config);
     config->norm_epsilon = 1e-5;
     config->pad_token = -1;
@@ -299,9 +299,13 @@ static void regnet_skeleton(struct skeleton_builder *builder, enum head head)
     int classifier = builder_module(builder, root, "head", "ClassifierHead");
     builder_global_pool(builder, classifier);
     builder_dropout(builder, classifier, "drop");
-    builder_module(builder, classifier, "fc", "Linear");
-    builder_matrix(builder, "weight", (struct initial){.deviation = 0.01}, config->classes, inputs);
-    builder_vector(builder, "bias", (struct initial){0}, config->classes);
+    if (config->classes > 0) {
+        builder_module(builder, classifier, "fc", "Linear");
+        builder_matrix(builder, "weight", (struct initial){.deviation = 0.01}, config->classes, inputs);
+        builder_vector(builder, "bias", (struct initial){0}, config->classes);
+    } else {
+        idle(builder, classifier, "fc");
+    }
     idle(builder, classifier, "flatten");
 }
 

@@ -86,7 +86,7 @@ static void resnet_read(struct field_reader *reader, struct config *config)
     }
     config->hidden = config->widths[3];
     config->image = config_input_size(reader);
-    config->classes = field_integer(reader, "num_classes", 1, CONFIG_COUNT_MAXIMUM, 1000);
+    config->classes = config_timm_classes(reader);
     activation_set(ACTIVATION_RELU, config);
     config->norm_epsilon = 1e-5;
     config->pad_token = -1;
@@ -175,6 +175,10 @@ static void resnet_skeleton(struct skeleton_builder *builder, enum head head)
         inputs = config->widths[stage];
     }
     builder_global_pool(builder, root);
+    if (config->classes == 0) {
+        builder_silent(builder, root, "fc", "Identity");
+        return;
+    }
     /* The framework's uniform(-1 / sqrt(inputs), 1 / sqrt(inputs)) has this deviation. */
     struct initial uniform = {.deviation = 1 / sqrt(3.0 * (double)inputs)};
     builder_module(builder, root, "fc", "Linear");
@@ -272,7 +276,9 @@ static struct value *resnet_forward(const struct forward *f)
         value_rebind(tape, &x, stage_run(f, &stages, stage, resnet_block, x));
     }
     value_rebind(tape, &x, forward_global_pool(f, "global_pool", x));
-    value_rebind(tape, &x, forward_linear(f, "fc", x));
+    if (f->config->classes > 0) {
+        value_rebind(tape, &x, forward_linear(f, "fc", x));
+    }
     if (f->labels == NULL) {
         return tape_frame_close(tape, frame, x);
     }

@@ -23,19 +23,22 @@
 
 /* -- the configuration */
 
-/* "relu", or "gated-gelu": gated ones have a second matrix. Of "gated-gelu" alone GELU is the tanh form. */
+/* "relu", or "gated-gelu": gated ones have a second matrix. GELU is the tanh form in "gated-gelu" alone. The class
+ * derives is_gated_act and dense_act_fn from it; where a file has them too, they are set behind that and count. */
 static void projection_read(struct field_reader *reader, struct config *config)
 {
-    const char *name = field_string(reader, "feed_forward_proj");
+    const char *name = field_string(reader, "feed_forward_proj"), *stated = field_string(reader, "dense_act_fn");
     name = name != NULL ? name : "relu";
-    config->gated = strncmp(name, "gated-", 6) == 0;
-    const char *activation = config->gated ? name + 6 : name;
-    if (strcmp(name, "gated-gelu") == 0) {
-        activation_set(ACTIVATION_GELU_NEW, config);
-    } else if (!activation_find(activation, config)) {
+    bool is_gated = strncmp(name, "gated-", 6) == 0;
+    const char *derived = strcmp(name, "gated-gelu") == 0 ? "gelu_new" : is_gated ? name + 6 : name;
+    if (!activation_find(derived, config)) {
         field_fault(reader, "feed_forward_proj",
                     "'%.80s' is not known; write relu, gelu, silu, or one of these behind 'gated-'", name);
     }
+    if (stated != NULL && !activation_find(stated, config)) {
+        field_fault(reader, "dense_act_fn", "'%.80s' is not known; write relu, gelu, gelu_new or silu", stated);
+    }
+    config->gated = field_boolean(reader, "is_gated_act", is_gated);
 }
 
 static void t5_read(struct field_reader *reader, struct config *config)
@@ -74,7 +77,8 @@ static void t5_read(struct field_reader *reader, struct config *config)
     config->norm_epsilon = field_real(reader, "layer_norm_epsilon", 0, 1, 1e-6);
     config->initializer_range = field_real(reader, "initializer_factor", 0, 1e6, 1);
     config->tied_head = true; /* whatever the file says: there it only tells whether outputs are scaled */
-    config->scales_output = field_boolean(reader, "tie_word_embeddings", true);
+    config->scales_output =
+        field_boolean(reader, "scale_decoder_outputs", field_boolean(reader, "tie_word_embeddings", true));
     config->decoder_start = field_integer(reader, "decoder_start_token_id", 0, CONFIG_COUNT_MAXIMUM, 0);
     if (reader->code == STATUS_OK && config->decoder_start >= config->vocab) {
         field_fault(reader, "decoder_start_token_id", "%" PRId64 " is no token of %" PRId64 "; write a smaller number",

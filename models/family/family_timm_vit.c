@@ -119,7 +119,7 @@ static void timm_vit_read(struct field_reader *reader, struct config *config)
                     " inner rows, make no network; write a smaller patch_size or a larger mlp_ratio",
                     config->patch, config->image, config->ffn);
     }
-    config->classes = field_integer(reader, "num_classes", 1, CONFIG_COUNT_MAXIMUM, 1000);
+    config->classes = config_timm_classes(reader);
     activation_set(ACTIVATION_GELU, config);
     config->activation_class = "GELU";
     config->norm_epsilon = 1e-6;
@@ -200,7 +200,11 @@ static void timm_vit_skeleton(struct skeleton_builder *builder, enum head head)
     builder_layernorm(builder, root, "norm");
     idle(builder, root, "fc_norm");
     builder_dropout(builder, root, "head_drop");
-    builder_linear(builder, root, "head", config->classes, config->hidden, true);
+    if (config->classes > 0) {
+        builder_linear(builder, root, "head", config->classes, config->hidden, true);
+    } else {
+        idle(builder, root, "head");
+    }
 }
 
 /* -- the forward pass */
@@ -336,8 +340,11 @@ static struct value *timm_vit_forward(const struct forward *f)
     value_rebind(tape, &hidden, forward_layernorm(f, "norm", hidden));
     struct value *pooled = tape_select(tape, hidden, 1, 0);
     value_rebind(tape, &pooled, forward_dropout(f, "head_drop", pooled, f->config->classifier_dropout));
-    struct value *logits = forward_linear(f, "head", pooled);
-    tape_drop(tape, pooled);
+    struct value *logits = pooled;
+    if (f->config->classes > 0) {
+        logits = forward_linear(f, "head", pooled);
+        tape_drop(tape, pooled);
+    }
     tape_drop(tape, hidden);
     if (f->labels == NULL) {
         return tape_frame_close(tape, frame, logits);

@@ -100,7 +100,7 @@ static void vgg_read(struct field_reader *reader, struct config *config)
                     "write at least %" PRId64,
                     config->image, WINDOW, smallest);
     }
-    config->classes = field_integer(reader, "num_classes", 1, CONFIG_COUNT_MAXIMUM, 1000);
+    config->classes = config_timm_classes(reader);
     activation_set(ACTIVATION_RELU, config);
     config->pad_token = -1;
 }
@@ -146,7 +146,11 @@ static void vgg_skeleton(struct skeleton_builder *builder, enum head head)
     int classifier = builder_module(builder, root, "head", "ClassifierHead");
     builder_global_pool(builder, classifier);
     builder_dropout(builder, classifier, "drop");
-    builder_linear(builder, classifier, "fc", config->classes, WIDTH, true);
+    if (config->classes > 0) {
+        builder_linear(builder, classifier, "fc", config->classes, WIDTH, true);
+    } else {
+        builder_silent(builder, classifier, "fc", "Identity");
+    }
     builder_silent(builder, classifier, "flatten", "Identity"); /* the pooling has flattened */
 }
 

@@ -20,6 +20,22 @@
 
 /* -- the configuration */
 
+/* A file may state the elements of a head, though the class has no such field. */
+static void read_heads(struct field_reader *reader, struct config *config)
+{
+    if (json_kind(field_member(reader, "head_dim")) == JSON_KIND_NULL) {
+        config_heads_check(reader, "num_attention_heads", config);
+    }
+    if (reader->code != STATUS_OK) {
+        return;
+    }
+    config->head_dim = field_integer(reader, "head_dim", 1, CONFIG_COUNT_MAXIMUM, config->hidden / config->heads);
+    if (config->heads > CONFIG_COUNT_MAXIMUM / config->head_dim) {
+        field_fault(reader, "head_dim", "%" PRId64 " heads of %" PRId64 " are too large; write smaller numbers",
+                    config->heads, config->head_dim);
+    }
+}
+
 static void vit_read(struct field_reader *reader, struct config *config)
 {
     static const struct integer_field integers[] = {
@@ -31,7 +47,7 @@ static void vit_read(struct field_reader *reader, struct config *config)
         {"pooler_output_size", NULL, CONFIG_OFFSET(pooler), 0, 0, CONFIG_COUNT_MAXIMUM},
     };
     field_integers(reader, integers, sizeof integers / sizeof integers[0], config);
-    config_heads_check(reader, "num_attention_heads", config);
+    read_heads(reader, config);
     config->pooler = config->pooler > 0 ? config->pooler : config->hidden;
     config->image = field_square(reader, "image_size", CONFIG_IMAGE_MAXIMUM, 224);
     config->patch = field_square(reader, "patch_size", CONFIG_IMAGE_MAXIMUM, 16);
@@ -53,7 +69,6 @@ static void vit_read(struct field_reader *reader, struct config *config)
     config->classes = config_classes(reader);
     config->pad_token = -1;
     config->kv_heads = config->heads;
-    config->head_dim = reader->code == STATUS_OK ? config->hidden / config->heads : 0;
 }
 
 /* -- the skeleton */
@@ -79,14 +94,14 @@ static void skeleton_embeddings(struct skeleton_builder *builder, int parent)
 static void skeleton_layer(struct skeleton_builder *builder, int parent, int64_t number)
 {
     const struct config *config = builder->config;
-    int64_t hidden = config->hidden;
+    int64_t hidden = config->hidden, inner = config->heads * config->head_dim; /* read_heads has checked that it fits */
     int layer = builder_element(builder, parent, number, "ViTLayer");
     builder_keep_whole(builder, layer);
     int attention = builder_module(builder, layer, "attention", "ViTAttention");
-    builder_linear(builder, attention, "q_proj", hidden, hidden, config->attention_bias);
-    builder_linear(builder, attention, "k_proj", hidden, hidden, config->attention_bias);
-    builder_linear(builder, attention, "v_proj", hidden, hidden, config->attention_bias);
-    builder_linear(builder, attention, "o_proj", hidden, hidden, true);
+    builder_linear(builder, attention, "q_proj", inner, hidden, config->attention_bias);
+    builder_linear(builder, attention, "k_proj", inner, hidden, config->attention_bias);
+    builder_linear(builder, attention, "v_proj", inner, hidden, config->attention_bias);
+    builder_linear(builder, attention, "o_proj", hidden, inner, true);
     builder_layernorm(builder, layer, "layernorm_before");
     builder_layernorm(builder, layer, "layernorm_after");
     int mlp = builder_module(builder, layer, "mlp", "ViTMLP");

@@ -49,7 +49,7 @@ static enum status_code class_check(const struct config *config, const struct wo
     const struct family *family = config->family;
     bool all_rows =
         !family->generates || family->encode != NULL || release_has(workload, config->model_type, RELEASE_ALL_LOGITS);
-    bool is_eager = family->attends_eagerly || release_has(workload, config->model_type, RELEASE_EAGER_ALONE);
+    bool is_eager = config_attends_eagerly(config) || release_has(workload, config->model_type, RELEASE_EAGER_ALONE);
     if (workload->mode == MODE_INFER && workload->logits == LOGITS_LAST && workload->head != HEAD_BARE && all_rows) {
         return status_set(error, STATUS_INVALID, "%s: the class of %s computes a result for every token%s; write all",
                           workload_name_words(error, FIELD_LOGITS, "last").text, config->name,
@@ -58,7 +58,7 @@ static enum status_code class_check(const struct config *config, const struct wo
     if (workload->attention == ATTENTION_NATIVE && is_eager) {
         return status_set(error, STATUS_INVALID, "%s: the class of %s stores its scores itself%s; write eager",
                           workload_name_words(error, FIELD_ATTENTION, "native").text, config->name,
-                          family->attends_eagerly ? "" : " in this release");
+                          config_attends_eagerly(config) ? "" : " in this release");
     }
     return STATUS_OK;
 }
@@ -168,11 +168,17 @@ enum status_code workload_fit_check(const struct config *config, const struct wo
     if (code != STATUS_OK) {
         return code;
     }
-    if (config->rotary_follows) {
+    if (config->only_loads.cause != NULL) {
+        return status_set(error, STATUS_INVALID, "mode %s: %s only loads: %s; write %s, or %s",
+                          mode_name(workload->mode), config->name, config->only_loads.cause,
+                          workload_name_words(error, FIELD_MODE, "load").text, config->only_loads.remedy);
+    }
+    if (config->is_timm && config->classes == 0 && workload->mode == MODE_TRAIN) {
         return status_set(error, STATUS_INVALID,
-                          "mode %s: the rotary tables of %s follow the length of the sequence (longrope), which is not "
-                          "modelled; write %s, or take the model of the original context",
-                          mode_name(workload->mode), config->name, workload_name_words(error, FIELD_MODE, "load").text);
+                          "mode %s: %s has no classifier (num_classes: 0), and so no loss; write %s, or the number of "
+                          "classes into its config.json",
+                          mode_name(workload->mode), config->name,
+                          workload_name_words(error, FIELD_MODE, "infer").text);
     }
     if (workload->checkpointing && config->family->refuses_checkpointing) {
         return status_set(error, STATUS_INVALID, "%s: the class of %s cannot recompute its blocks; write false",
@@ -192,12 +198,6 @@ enum status_code workload_fit_check(const struct config *config, const struct wo
         return status_set(error, STATUS_INVALID, "%s is more than the %lld positions of %s; write at most %lld",
                           workload_value_words(error, FIELD_SEQ, seq).text, (long long)config->positions, config->name,
                           (long long)config->positions);
-    }
-    if (config->score_cap > 0 && workload->attention != ATTENTION_EAGER) {
-        return status_set(error, STATUS_INVALID,
-                          "%s: %s caps its scores, which only the eager form of transformers does; write %s",
-                          workload_name_words(error, FIELD_ATTENTION, attention_name(workload->attention)).text,
-                          config->name, workload_value_words(error, FIELD_ATTENTION, "eager").text);
     }
     return workload->mode == MODE_GENERATE ? generate_check(config, workload, repeats, error) : STATUS_OK;
 }

@@ -316,7 +316,7 @@ struct workload workload_as_taken(const struct config *config, const struct work
     if (config->family->is_image) {
         taken.seq = 0;
     }
-    if (config->family->attends_eagerly || release_has(workload, config->model_type, RELEASE_EAGER_ALONE)) {
+    if (config_attends_eagerly(config) || release_has(workload, config->model_type, RELEASE_EAGER_ALONE)) {
         taken.attention = ATTENTION_EAGER;
     }
     if (taken.mode == MODE_GENERATE && release_has(workload, config->model_type, RELEASE_ALL_LOGITS)) {

@@ -208,11 +208,10 @@ static void test_mode_that_is_not_modelled(void **state)
     assert_string_equal(estimate.note, "");
     subject_release(subject);
     subject = subject_new("tiny-phi3", workload_default(MODE_TRAIN));
-    subject->config.rotary_follows = true;
+    subject->config.only_loads.cause = "its tables follow the length";
     estimate = subject_estimate("replay", subject, NULL);
     unknown_check(&estimate, "allocated_bytes_peak");
-    assert_string_equal(estimate.note,
-                        "of phi3 models whose rotary tables follow the length (longrope) only loading is modelled");
+    assert_string_equal(estimate.note, "of this model only loading is modelled: its tables follow the length");
     subject_release(subject);
 }
 

@@ -25,10 +25,10 @@ static void defaults_are_those_of_the_classes(void **state)
     assert_int_equal(phi3.pad_token, 32000);
     assert_int_equal(phi3.rotary_dim, 96);
     assert_int_equal(phi3.sliding_window, 0);
-    assert_false(phi3.rotary_follows);
-    assert_true(config_of("{\"model_type\": \"phi3\", \"rope_scaling\": {\"type\": \"su\"}}").rotary_follows);
-    assert_true(
-        config_of("{\"model_type\": \"phi3\", \"rope_parameters\": {\"rope_type\": \"longrope\"}}").rotary_follows);
+    assert_null(phi3.only_loads.cause);
+    assert_non_null(config_of("{\"model_type\": \"phi3\", \"rope_scaling\": {\"type\": \"su\"}}").only_loads.cause);
+    assert_non_null(
+        config_of("{\"model_type\": \"phi3\", \"rope_parameters\": {\"rope_type\": \"longrope\"}}").only_loads.cause);
     struct config gemma = config_of("{\"model_type\": \"gemma\", \"hidden_act\": \"gelu\"}");
     assert_int_equal(gemma.activation, ACTIVATION_GELU_TANH);
     assert_true(gemma.tied_head && gemma.score_cap == 0 && gemma.attention_scale == 0);

@@ -100,9 +100,7 @@ static void defaults_check(const char *type, const struct json *line)
 {
     char text[128], taken[128];
     int compared = 0;
-    bool is_deepseek = strcmp(type, "deepseek_v2") == 0; /* its num_experts_per_tok has no default */
-    snprintf(text, sizeof text, "{\"model_type\": \"%.40s\"%s}", type,
-             is_deepseek ? ", \"num_experts_per_tok\": 2" : "");
+    snprintf(text, sizeof text, "{\"model_type\": \"%.40s\"}", type);
     struct config config = config_of(text);
     for (int i = 0; i < config.note_count; i++) {
         const struct config_note *note = &config.notes[i];
@@ -147,10 +145,8 @@ static void aliases_check(const char *type, const struct json *line)
     for (const char *alias = json_key_after(aliases, NULL); alias != NULL; alias = json_key_after(aliases, alias)) {
         const char *field = json_string_or(json_get(aliases, alias), "");
         long long number = (long long)json_integer_or(json_get(defaults, field), 0);
-        bool is_deepseek = strcmp(type, "deepseek_v2") == 0; /* its num_experts_per_tok has no default */
         bool has_kinds = strcmp(type, "gpt_neo") == 0 && strcmp(field, "num_layers") == 0;
-        if (number < 1 || is_deepseek || has_kinds || strcmp(field, "num_mtp_layers") == 0 ||
-            strcmp(field, "num_stages") == 0) {
+        if (number < 1 || has_kinds || strcmp(field, "num_mtp_layers") == 0 || strcmp(field, "num_stages") == 0) {
             continue; /* nothing of ours depends on the fourth; stages, and GPT-Neo's layers, have lists beside them */
         }
         char text[256];

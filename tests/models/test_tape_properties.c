@@ -284,10 +284,54 @@ static void sequences_that_do_not_fit_are_refused(void **state)
 {
     (void)state;
     sequence_refused("gpt2", 1025, "seq: 1025 is more than the 1024 positions of gpt2; write at most 1024");
-    sequence_refused(
-        "google/gemma-2-2b", 8,
-        "attention sdpa: google/gemma-2-2b caps its scores, which only the eager form of transformers does; "
-        "write attention: eager");
+}
+
+/* transformers gives Gemma 2 the eager form by itself: its class has _supports_sdpa = False. */
+static void gemma_2_attends_eagerly(void **state)
+{
+    struct config config;
+    struct skeleton skeleton;
+    const struct target *target = NULL;
+    int operations[2] = {0};
+    (void)state;
+    assert_int_equal(config_find("models/catalogue", "tiny-gemma2", &config, NULL), STATUS_OK);
+    assert_int_equal(target_find("sm_90", &target, NULL), STATUS_OK);
+    assert_int_equal(skeleton_build(&config, HEAD_LM, &skeleton, NULL), STATUS_OK);
+    for (int i = 0; i < 2; i++) {
+        struct tape *tape = NULL;
+        struct workload workload = workload_default(MODE_TRAIN);
+        workload.attention = i == 0 ? ATTENTION_SDPA : ATTENTION_EAGER;
+        assert_int_equal(workload_tape(&config, &skeleton, &workload, target, &tape, NULL), STATUS_OK);
+        operations[i] = tape_view(tape).op_count;
+        tape_release(tape);
+    }
+    assert_true(operations[0] > 0);
+    assert_int_equal(operations[0], operations[1]);
+    skeleton_release(&skeleton);
+}
+
+/* A model without a classifier gives features, and has no loss. */
+static void models_without_classes_are_not_trained(void **state)
+{
+    struct config config;
+    struct skeleton skeleton;
+    struct status error = {0};
+    struct tape *tape = NULL;
+    const struct target *target = NULL;
+    struct workload workload = workload_default(MODE_INFER);
+    (void)state;
+    assert_int_equal(config_find("models/catalogue", "tiny-resnet", &config, NULL), STATUS_OK);
+    assert_int_equal(target_find("sm_90", &target, NULL), STATUS_OK);
+    config.classes = 0;
+    assert_int_equal(skeleton_build(&config, HEAD_LM, &skeleton, NULL), STATUS_OK);
+    assert_int_equal(workload_tape(&config, &skeleton, &workload, target, &tape, &error), STATUS_OK);
+    tape_release(tape);
+    tape = NULL;
+    workload = workload_default(MODE_TRAIN);
+    assert_int_equal(workload_tape(&config, &skeleton, &workload, target, &tape, &error), STATUS_INVALID);
+    assert_string_equal(error.text, "mode train: tiny-resnet has no classifier (num_classes: 0), and so no loss; write "
+                                    "mode infer, or the number of classes into its config.json");
+    skeleton_release(&skeleton);
 }
 
 /* A hostile size of a head is not a thousand million operations. */
@@ -313,7 +357,7 @@ static void tables_without_end_are_refused(void **state)
 }
 
 /* Phi-3 with longrope: its tensors are those of Phi-3, what runs is not. */
-static void tables_that_follow_only_load(void **state)
+static void what_only_loads_is_not_run(void **state)
 {
     struct config config;
     struct skeleton skeleton;
@@ -324,16 +368,16 @@ static void tables_that_follow_only_load(void **state)
     (void)state;
     assert_int_equal(config_find("models/catalogue", "tiny-phi3", &config, NULL), STATUS_OK);
     assert_int_equal(target_find("sm_90", &target, NULL), STATUS_OK);
-    config.rotary_follows = true;
+    config.only_loads = (struct config_stillness){.cause = "its tables follow the length", .remedy = "take another"};
     assert_int_equal(skeleton_build(&config, HEAD_LM, &skeleton, NULL), STATUS_OK);
     assert_int_equal(workload_tape(&config, &skeleton, &workload, target, &tape, &error), STATUS_OK);
     tape_release(tape);
     tape = NULL;
     workload = workload_default(MODE_TRAIN);
     assert_int_equal(workload_tape(&config, &skeleton, &workload, target, &tape, &error), STATUS_INVALID);
-    assert_string_equal(
-        error.text, "mode train: the rotary tables of tiny-phi3 follow the length of the sequence (longrope), which "
-                    "is not modelled; write mode load, or take the model of the original context");
+    assert_string_equal(error.text,
+                        "mode train: tiny-phi3 only loads: its tables follow the length; write mode load, or "
+                        "take another");
     assert_null(tape);
     skeleton_release(&skeleton);
 }
@@ -352,11 +396,18 @@ static void float16_spares_what_the_class_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(float16_spares_what_the_class_names), cmocka_unit_test(every_combination_is_well_formed),
-        cmocka_unit_test(every_quantised_case_is_well_formed), cmocka_unit_test(every_optimizer_is_well_formed),
-        cmocka_unit_test(large_models_are_well_formed),        cmocka_unit_test(more_batch_takes_more),
-        cmocka_unit_test(what_is_asked_to_be_leaner_is),       cmocka_unit_test(sequences_that_do_not_fit_are_refused),
-        cmocka_unit_test(tables_without_end_are_refused),      cmocka_unit_test(tables_that_follow_only_load),
+        cmocka_unit_test(float16_spares_what_the_class_names),
+        cmocka_unit_test(every_combination_is_well_formed),
+        cmocka_unit_test(every_quantised_case_is_well_formed),
+        cmocka_unit_test(every_optimizer_is_well_formed),
+        cmocka_unit_test(large_models_are_well_formed),
+        cmocka_unit_test(more_batch_takes_more),
+        cmocka_unit_test(what_is_asked_to_be_leaner_is),
+        cmocka_unit_test(sequences_that_do_not_fit_are_refused),
+        cmocka_unit_test(tables_without_end_are_refused),
+        cmocka_unit_test(what_only_loads_is_not_run),
+        cmocka_unit_test(gemma_2_attends_eagerly),
+        cmocka_unit_test(models_without_classes_are_not_trained),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
