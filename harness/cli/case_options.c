@@ -50,7 +50,8 @@ static void class_apply(const struct arguments *arguments, const struct config *
     }
 }
 
-/* A model whose weights come packed is read so, unless another precision or --quantize is asked for. */
+/* A model whose weights come packed, or are quantised when they are loaded, is read so, unless another precision or
+ * --quantize is asked for. */
 static enum status_code packing_take(const struct arguments *arguments, const struct config_packing *packing,
                                      struct workload *workload, struct status *error)
 {
@@ -62,6 +63,7 @@ static enum status_code packing_take(const struct arguments *arguments, const st
     code = code == STATUS_OK ? workload_set(workload, "quantized_kernel", packing->quantized_kernel, error) : code;
     workload->group_size = packing->group_size;
     workload->act_order = packing->act_order;
+    workload->double_quant = packing->double_quant;
     return code;
 }
 

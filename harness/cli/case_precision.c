@@ -8,21 +8,25 @@ static bool is_mixed(const struct precision_choice *choice)
     return choice->stored.type_bytes < choice->stored_bytes;
 }
 
-/* What the configuration says and the case does not follow, if anything. */
+/* A note if the file stores another type than the case has. */
 static void source_note(const char *command, const struct precision_choice *choice, struct text *notes)
 {
     const char *taken = precision_name(choice->precision);
-    bool differs = choice->states_dtype && precision_of_dtype(choice->dtype) != choice->precision;
-    if (choice->stored.type != NULL && !choice->stored.is_precision) {
+    if (choice->stored.type == NULL) {
+        return;
+    }
+    if (!choice->stored.is_precision) {
         note_give(command, notes,
                   "most bytes are stored as %s, a type for storage only: %s is estimated%s; --precision "
                   "names another",
                   choice->stored.type->name, taken,
                   choice->source == PRECISION_CONFIGURATION ? ", as the configuration says" : "");
-    } else if (differs) {
-        const char *stated = dtype_name(choice->dtype);
-        note_give(command, notes, "the configuration says %s, and %s is estimated%s; --precision %s for what it says",
-                  stated, taken, choice->source == PRECISION_STORED ? ", as stored" : "", stated);
+    } else if (choice->stored.precision != choice->precision) {
+        const char *stored = precision_name(choice->stored.precision);
+        note_give(command, notes,
+                  "most bytes are stored as %s, and %s is estimated, as the configuration says, which is what "
+                  "from_pretrained follows; --precision %s for what is stored",
+                  stored, taken, stored);
     }
 }
 
@@ -33,7 +37,7 @@ struct precision_choice precision_choose(const struct arguments *arguments, cons
     const struct config *config = &model->config;
     struct precision_choice choice = {.precision = PRECISION_FLOAT32,
                                       .source = PRECISION_DEFAULT,
-                                      .states_dtype = config->states_dtype,
+                                      .states_dtype = config->states_dtype && !model->inferred.is_inferred,
                                       .dtype = config->dtype,
                                       .packing = config->packing};
     if (checkpoint != NULL) {
@@ -57,12 +61,12 @@ struct precision_choice precision_choose(const struct arguments *arguments, cons
         choice.precision = scratch.precision;
         return choice;
     }
-    if (choice.stored.is_precision) {
-        choice.source = PRECISION_STORED;
-        choice.precision = choice.stored.precision;
-    } else if (choice.stored.type != NULL && choice.states_dtype) {
+    if (choice.states_dtype) {
         choice.source = PRECISION_CONFIGURATION;
         choice.precision = precision_of_dtype(config->dtype);
+    } else if (choice.stored.is_precision) {
+        choice.source = PRECISION_STORED;
+        choice.precision = choice.stored.precision;
     }
     source_note(arguments->command->name, &choice, notes);
     return choice;

@@ -1,4 +1,6 @@
-/* Case precision: the precision of a case that does not name one, and where it comes from. */
+/* Case precision: the precision of a case that does not name one, and where it comes from. from_pretrained of
+ * transformers 5 takes the same by itself (dtype="auto"): what the configuration says, and if it says nothing what is
+ * stored. */
 #ifndef ASSAY_CLI_CASE_PRECISION_H
 #define ASSAY_CLI_CASE_PRECISION_H
 
@@ -11,7 +13,7 @@
 enum precision_source {
     PRECISION_GIVEN,         /* --precision */
     PRECISION_STORED,        /* most bytes of the model's file */
-    PRECISION_CONFIGURATION, /* the file is quantised, and its configuration says what that stands for */
+    PRECISION_CONFIGURATION, /* its configuration says so: dtype, or quantization_config */
     PRECISION_DEFAULT        /* float32 */
 };
 

@@ -81,7 +81,7 @@ static enum status_code workload_read(const struct arguments *arguments, struct 
     }
     if (code == STATUS_OK) {
         one->workload = made;
-        positions_note_give(arguments->command->name, &one->model.config, &made, &chain->place.notes);
+        workload_notes_give(arguments->command->name, &one->model.config, &made, &chain->place.notes);
     }
     return code;
 }

@@ -13,6 +13,7 @@
 #include "harness/cli/output.h"
 #include "models/find/catalogue_names.h"
 #include "models/find/model_files.h"
+#include "models/find/stored_precision.h"
 #include "models/workload/workload_fit.h"
 
 enum status_code checkpoint_hint(const char *name, enum status_code code, struct status *error)
@@ -151,6 +152,34 @@ enum status_code head_note_give(const struct arguments *arguments, const struct 
                             command, config->name);
 }
 
+/* A quantization_config in the words of options. */
+static void packing_note_give(const char *command, const struct config *config, struct text *notes)
+{
+    const struct config_packing *packing = &config->packing;
+    if (packing->quantize == NULL) {
+        return;
+    }
+    if (strcmp(packing->quantize, "linear") == 0) {
+        const char *unquantized =
+            precision_name(precision_of_dtype(config->states_dtype ? config->dtype : DTYPE_BFLOAT16));
+        note_give(command, notes,
+                  "the weights of %s are quantized (quantization_config: %s%s); that is --precision %s%s, and "
+                  "--precision %s weighs it without%s",
+                  config->name, packing->method, packing->double_quant ? ", scales too" : "", packing->precision,
+                  packing->double_quant ? " --double-quant" : "", unquantized,
+                  packing->computes_wide ? "; its products in float32 (bnb_4bit_compute_dtype) are counted in bfloat16"
+                                         : "");
+        return;
+    }
+    char group[32];
+    snprintf(group, sizeof group, "groups of %" PRId64, packing->group_size);
+    note_give(command, notes,
+              "the weights of %s are published packed (quantization_config: %s, %s, %s%s); that is --precision %s "
+              "--quantize %s, and --precision float16 weighs it without",
+              config->name, packing->quantize, packing->precision, packing->group_size > 0 ? group : "one group",
+              packing->act_order ? ", act_order" : "", packing->precision, packing->quantize);
+}
+
 enum status_code model_notes_give(const struct arguments *arguments, const struct model *model, struct text *notes,
                                   struct status *error)
 {
@@ -173,16 +202,7 @@ enum status_code model_notes_give(const struct arguments *arguments, const struc
                   "precision that is asked for, as transformers gives them with dequantize",
                   config->name);
     }
-    if (config->packing.quantize != NULL) {
-        char group[32];
-        snprintf(group, sizeof group, "groups of %" PRId64, config->packing.group_size);
-        note_give(command, notes,
-                  "the weights of %s are published packed (quantization_config: %s, %s, %s%s); that is --precision %s "
-                  "--quantize %s, and --precision float16 weighs it without",
-                  config->name, config->packing.quantize, config->packing.precision,
-                  config->packing.group_size > 0 ? group : "one group", config->packing.act_order ? ", act_order" : "",
-                  config->packing.precision, config->packing.quantize);
-    }
+    packing_note_give(command, config, notes);
     if (model->shard_count > 0) {
         note_give(
             command, notes,
@@ -196,10 +216,28 @@ enum status_code model_notes_give(const struct arguments *arguments, const struc
     return code != STATUS_OK ? code : config_notes_give(arguments, config, notes, error);
 }
 
-void positions_note_give(const char *command, const struct config *config, const struct workload *workload,
+/* Gemma 2: what transformers chooses by itself. */
+static void attention_note_give(const char *command, const struct config *config, const struct workload *workload,
+                                struct text *notes)
+{
+    char line[256 + CONFIG_NAME_BYTES];
+    if (!config->lacks_fused_attention || workload->attention == ATTENTION_EAGER || workload->mode == MODE_LOAD) {
+        return;
+    }
+    snprintf(line, sizeof line,
+             "the class of %s has no fused attention, because its scores are capped: the eager form is counted, which "
+             "transformers takes by itself",
+             config->name);
+    if (strstr(text_string(notes), line) == NULL) {
+        note_give(command, notes, "%s", line);
+    }
+}
+
+void workload_notes_give(const char *command, const struct config *config, const struct workload *workload,
                          struct text *notes)
 {
     char line[256 + CONFIG_NAME_BYTES];
+    attention_note_give(command, config, workload, notes);
     int64_t tokens = workload_tokens_beyond(config, workload);
     if (tokens == 0 || catalogue_name_is_toy(config->name)) {
         return;
@@ -231,7 +269,7 @@ static enum status_code name_notes_give(const struct arguments *arguments, const
     }
     enum status_code code = model_notes_give(arguments, &model, notes, error);
     if (code == STATUS_OK) {
-        positions_note_give(arguments->command->name, &model.config, &longest->workload, notes);
+        workload_notes_give(arguments->command->name, &model.config, &longest->workload, notes);
     }
     model_release(&model);
     return code;

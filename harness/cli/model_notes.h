@@ -30,9 +30,9 @@ enum status_code config_notes_give(const struct arguments *arguments, const stru
 enum status_code model_notes_give(const struct arguments *arguments, const struct model *model, struct text *notes,
                                   struct status *error);
 
-/* A line if sequences of the workload are longer than the positions that the model was made for, toys aside, which
- * nobody trains; the same line once. */
-void positions_note_give(const char *command, const struct config *config, const struct workload *workload,
+/* A line if the class attends in another form than the workload says. Another if sequences of the workload are longer
+ * than the positions that the model was made for, toys aside, which nobody trains. Each line once. */
+void workload_notes_give(const char *command, const struct config *config, const struct workload *workload,
                          struct text *notes);
 
 /* Those of model_notes_give for every model of a suite, once each, and that of its longest sequence. */

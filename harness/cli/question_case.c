@@ -245,7 +245,7 @@ enum status_code question_case_open(const struct arguments *arguments, struct qu
 
 void question_positions_note(const struct arguments *arguments, struct question_case *question)
 {
-    positions_note_give(arguments->command->name, question->input.config, question->input.workload, &question->notes);
+    workload_notes_give(arguments->command->name, question->input.config, question->input.workload, &question->notes);
 }
 
 void question_case_close(struct question_case *question)

@@ -4,12 +4,12 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "harness/base/text.h"
 #include "models/config/config_keys.h"
 #include "models/config/config_notes.h"
 #include "models/config/head.h"
+#include "models/family/config_quantization.h"
 #include "models/family/family_table.h"
 
 static void copy_string(struct field_reader *reader, const char *key, const char *value, char *target, size_t size)
@@ -20,81 +20,9 @@ static void copy_string(struct field_reader *reader, const char *key, const char
     }
 }
 
-/* The option that comes nearest to a quantisation of others. */
-static const char *precision_near(const struct json *quantization)
-{
-    const char *method = json_string_or(json_get(quantization, "quant_method"), "");
-    int64_t bits = json_integer_or(json_get(quantization, "bits"), 0);
-    if (json_boolean_or(json_get(quantization, "load_in_4bit"), false) || bits == 4 || strstr(method, "fp4") != NULL) {
-        return "--precision int4 to weigh it with 4-bit weights of bitsandbytes (NF4)";
-    }
-    if (json_boolean_or(json_get(quantization, "load_in_8bit"), false) || bits == 8) {
-        return "--precision int8 to weigh it with 8-bit weights of bitsandbytes (LLM.int8)";
-    }
-    return strstr(method, "fp8") != NULL ? "--precision fp8 to weigh it with weights in fp8"
-                                         : "--precision int8 or int4 to weigh it with quantized weights";
-}
-
-/* GPTQ's and AWQ's: bits, inputs that share a scale, -1 for all, and their order. */
-static void read_packing(struct field_reader *reader, const struct json *quantization, const char *method,
-                         struct config *config)
-{
-    bool awq = strcmp(method, "awq") == 0;
-    const struct json *bits_key =
-        json_get(quantization, awq && json_get(quantization, "w_bit") != NULL ? "w_bit" : "bits");
-    const struct json *group_key =
-        json_get(quantization, awq && json_get(quantization, "q_group_size") != NULL ? "q_group_size" : "group_size");
-    const char *version = json_string_or(json_get(quantization, "version"), "gemm");
-    int64_t bits = json_integer_or(bits_key, 4), group = json_integer_or(group_key, 128);
-    bool gemv = awq && strcasecmp(version, "gemv") == 0;
-    if (bits != 4 && (awq || bits != 8)) {
-        field_fault(reader, "quantization_config",
-                    "weights of %s with %lld bits are not modelled; known are %s; remove the key to weigh the model "
-                    "without quantization",
-                    method, (long long)bits, awq ? "4" : "4 and 8");
-    } else if (group < -1 || group > (1 << 20)) {
-        field_fault(reader, "quantization_config",
-                    "a group_size of %lld is none; write the inputs that share a scale, or -1", (long long)group);
-    } else if (awq && !gemv && strcasecmp(version, "gemm") != 0) {
-        field_fault(reader, "quantization_config",
-                    "the layers of awq's version '%.40s' are not modelled; known are gemm and gemv; remove the key to "
-                    "weigh the model without quantization",
-                    version);
-    }
-    config->packing = (struct config_packing){
-        .quantize = awq ? "awq" : "gptq",
-        .precision = bits == 8 ? "int8" : "int4",
-        .quantized_kernel = gemv ? "gemv" : "auto",
-        .group_size = group > 0 ? group : 0,
-        .act_order = !awq && json_boolean_or(json_get(quantization, "desc_act"), false),
-    };
-}
-
-/* A checkpoint in fp8 blocks is what DeepSeek-V3 is published as: the classes are the same, and the real ones turn it
- * into their dtype if they are asked to (dequantize). Other methods change modules. */
-static void read_quantization(struct field_reader *reader, struct config *config)
-{
-    const struct json *quantization = field_member(reader, "quantization_config");
-    const char *method = json_string_or(json_get(quantization, "quant_method"), "");
-    if (json_kind(quantization) == JSON_KIND_NULL) {
-        return;
-    }
-    if (strcmp(method, "gptq") == 0 || strcmp(method, "awq") == 0) {
-        read_packing(reader, quantization, method, config);
-        return;
-    }
-    if (strcmp(method, "fp8") != 0) {
-        field_fault(reader, "quantization_config",
-                    "checkpoints quantized by %.40s are not modelled; remove the key to weigh the model without "
-                    "quantization, and add %s",
-                    method[0] != '\0' ? method : "others", precision_near(quantization));
-    }
-    config->stored_in_fp8 = true;
-}
-
 static void read_common(struct field_reader *reader, struct config *config)
 {
-    read_quantization(reader, config);
+    config_quantization_read(reader, config);
     const char *key = field_member(reader, "dtype") != NULL ? "dtype" : "torch_dtype";
     const char *dtype = field_string(reader, key);
     if (dtype != NULL && strncmp(dtype, "torch.", 6) == 0) {
@@ -157,13 +85,18 @@ static void family_unknown(struct field_reader *reader, const struct config *con
         text_format(&known, ", and timm's \"architecture\" ");
     }
     architectures_append(&known);
-    if (!timm && value[0] != '\0') {
-        text_format(&known, "; to read it as one of these, write its name after the model's: MODEL#llama");
-    }
     field_fault(reader, timm ? "architecture" : "model_type", "%s%s%s; known are %s",
                 value[0] != '\0' ? "'" : "it is missing", value, value[0] != '\0' ? "' is not known" : "",
                 text_string(&known));
     text_release(&known);
+}
+
+bool config_names_unknown(const struct json *document)
+{
+    const char *type = json_string_or(json_get(document, "model_type"), "");
+    const char *architecture = json_string_or(json_get(document, "architecture"), "");
+    return json_kind(document) == JSON_KIND_OBJECT && family_of_type(type) == NULL &&
+           (type[0] != '\0' || family_of_architecture(architecture) == NULL);
 }
 
 const char *config_read_as(const char *name, char bare[CONFIG_NAME_BYTES])

@@ -16,4 +16,7 @@ const char *config_read_as(const char *name, char bare[CONFIG_NAME_BYTES]);
 enum status_code config_of_json(const struct json *document, const char *path, const char *name, struct config *config,
                                 struct status *error);
 
+/* Whether a document says no type that is known: what its tensors store can still be weighed. */
+bool config_names_unknown(const struct json *document);
+
 #endif

@@ -16,3 +16,12 @@ enum status_code config_read(const char *path, const char *name, struct config *
     }
     return code;
 }
+
+bool config_file_names_unknown(const char *path)
+{
+    struct json *document = NULL;
+    bool is_unknown = json_parse_python_file(path, FILE_BYTES_MAXIMUM, &document, NULL) == STATUS_OK &&
+                      config_names_unknown(document);
+    json_release(document);
+    return is_unknown;
+}

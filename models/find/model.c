@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "models/find/catalogue.h"
+#include "models/find/folder_kind.h"
 #include "models/find/gguf_family.h"
 #include "models/find/model_hub.h"
 #include "models/workload/workload_tape.h"
@@ -84,6 +85,23 @@ enum status_code model_infer(const struct checkpoint *checkpoint, const char *na
     return code;
 }
 
+enum status_code model_type_unknown(const struct checkpoint *checkpoint, const char *name, const struct status *cause,
+                                    struct status *unread)
+{
+    struct model told = {0};
+    char bare[CONFIG_NAME_BYTES];
+    bool is_asked = config_read_as(name, bare) != NULL;
+    enum status_code code = is_asked ? STATUS_INVALID : model_infer(checkpoint, name, &told, NULL);
+    if (unread != NULL) {
+        status_copy(unread, STATUS_INVALID, cause);
+    }
+    if (code == STATUS_OK) {
+        status_extend(unread, "; its tensors are those of %s: write %s#%s to read it so", told.config.model_type, name,
+                      told.config.model_type);
+    }
+    return code == STATUS_OUT_OF_MEMORY ? code : STATUS_OK;
+}
+
 /* *unread: why nothing says what the model is; with an error, if it is one of the file or of the host. */
 static enum status_code files_read(const struct model_files *files, const char *name, struct model *model,
                                    struct status *unread, struct status *error)
@@ -98,7 +116,13 @@ static enum status_code files_read(const struct model_files *files, const char *
     if (model->checkpoint != NULL && model->checkpoint->format == CHECKPOINT_GGUF) {
         code = gguf_config(model->checkpoint, name, &model->config, error);
     } else if (files->config[0] != '\0') {
-        code = config_read(files->config, name, &model->config, error);
+        struct status cause = {.spelling = error != NULL ? error->spelling : STATUS_SPELLING_KEYS};
+        code = config_read(files->config, name, &model->config, &cause);
+        if (code == STATUS_INVALID && model->checkpoint != NULL && config_file_names_unknown(files->config)) {
+            code = model_type_unknown(model->checkpoint, name, &cause, unread);
+        } else if (code != STATUS_OK) {
+            status_copy(error, code, &cause);
+        }
     } else {
         code = model_infer(model->checkpoint, name, model, unread);
         if (code == STATUS_INVALID || code == STATUS_OVERFLOW) {
@@ -201,9 +225,14 @@ enum status_code model_open(const struct model_places *places, const char *text,
                           text);
     }
     const char *type = config_read_as(text, bare), *place = type != NULL ? bare : text;
-    bool is_local = !catalogue_has(places->catalogue_dir, place) && model_local_files(places, place, &files);
-    enum status_code code =
-        is_local ? files_read(&files, text, &result, &cause, error) : named_find(places, text, &result, &cause, error);
+    bool is_listed = catalogue_has(places->catalogue_dir, place);
+    bool is_local = !is_listed && model_local_files(places, place, &files);
+    bool is_model = is_local && strcmp(files.config, place) != 0; /* a config.json of a folder, or tensors */
+    enum status_code code = is_listed || is_model ? STATUS_OK : folder_kind_check(place, error);
+    if (code == STATUS_OK) {
+        code = is_local ? files_read(&files, text, &result, &cause, error)
+                        : named_find(places, text, &result, &cause, error);
+    }
     bool is_read = code == STATUS_OK && result.config.family != NULL;
     if (is_read && type != NULL && !result.inferred.is_inferred && result.config.stated_type[0] == '\0') {
         code = status_set(error, STATUS_INVALID, "%s: its type, %s, is known; leave '#%s' out", bare,

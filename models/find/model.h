@@ -68,4 +68,10 @@ void model_headers_release(struct model *model);
 
 void model_release(struct model *model); /* all zero is accepted, and left */
 
+/* For a configuration that names a type that is not known, as cause says, beside tensors: what these store can still be
+ * weighed. *unread becomes cause; if the tensors really are those of a known type, it names that, MODEL#TYPE.
+ * STATUS_OK, or an error of the host. */
+enum status_code model_type_unknown(const struct checkpoint *checkpoint, const char *name, const struct status *cause,
+                                    struct status *unread);
+
 #endif

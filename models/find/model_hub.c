@@ -8,6 +8,7 @@
 
 #include "harness/checkpoint/checkpoint.h"
 #include "harness/hub/hub.h"
+#include "models/find/folder_kind.h"
 #include "models/find/gguf_family.h"
 
 /* A repository as a place of model files that stand beside each other in a folder of it. */
@@ -94,11 +95,31 @@ static enum status_code weights_from_hub(const struct hub_place *place, struct c
     return code == STATUS_IO && place->is_offline ? STATUS_OK : code;
 }
 
+/* STATUS_OK if the repository is of none of the kinds that are no models. */
+static enum status_code kind_check(const struct hub_place *place, const char *text, struct status *error)
+{
+    const char *file;
+    for (int kind = 0; (file = folder_kind_file(kind)) != NULL; kind++) {
+        const char *path = NULL;
+        enum status_code code = hub_repository_path(place->repository, file, HUB_CONFIG_BYTES_MAXIMUM, &path, error);
+        if (code != STATUS_OK || path != NULL) {
+            return code != STATUS_OK ? code : folder_kind_refuse(kind, text, path, error);
+        }
+    }
+    return STATUS_OK;
+}
+
 /* Of a repository that has no config.json: by its tensors, if it has any. */
 static enum status_code unconfigured_from_hub(const struct hub_place *place, const char *text, struct model *model,
                                               struct status *error)
 {
     enum status_code code = model->checkpoint == NULL ? weights_from_hub(place, &model->checkpoint, error) : STATUS_OK;
+    if (code != STATUS_OK) {
+        return code;
+    }
+    if (model->checkpoint == NULL) {
+        code = kind_check(place, text, error);
+    }
     if (code != STATUS_OK) {
         return code;
     }
@@ -124,8 +145,18 @@ static enum status_code config_from_hub(const struct hub_place *place, const cha
     if (code != STATUS_OK) {
         return code;
     }
-    return path != NULL ? config_read(path, text, &model->config, error)
-                        : unconfigured_from_hub(place, text, model, error);
+    if (path == NULL) {
+        return unconfigured_from_hub(place, text, model, error);
+    }
+    struct status cause = {.spelling = error != NULL ? error->spelling : STATUS_SPELLING_KEYS};
+    code = config_read(path, text, &model->config, &cause);
+    if (code != STATUS_INVALID || !config_file_names_unknown(path)) {
+        return code == STATUS_OK ? code : status_copy(error, code, &cause);
+    }
+    code = model->checkpoint == NULL ? weights_from_hub(place, &model->checkpoint, error) : STATUS_OK;
+    return code != STATUS_OK           ? code
+           : model->checkpoint == NULL ? status_copy(error, STATUS_INVALID, &cause)
+                                       : model_type_unknown(model->checkpoint, text, &cause, place->unread);
 }
 
 /* A file that was named: a GGUF says what the model is, another has its configuration at the top of the repository. */

@@ -235,23 +235,29 @@ static void precision_is_said(void **state)
     (void)state;
     safetensors_write(mixed, 288);
     file_write("config.json", stated, sizeof stated - 1);
+    /* what from_pretrained of transformers 5 takes by itself: the type that the configuration states */
     struct command_result result = ASSAY("explain", folder, "--mode", "load");
     assert_non_null(strstr(text_string(&result.output),
-                           "/load/bfloat16, predicted for sm_90\nbfloat16, as 88.9 % of the bytes are stored; "
+                           "/load/float16, predicted for sm_90\nfloat16, as the configuration says; "
                            "--precision float32 for another\n\n"));
     assert_non_null(strstr(text_string(&result.error),
-                           "the configuration says float16, and bfloat16 is estimated, as stored; --precision float16 "
-                           "for what it says\n"));
+                           "most bytes are stored as bfloat16, and float16 is estimated, as the configuration says, "
+                           "which is what from_pretrained follows; --precision bfloat16 for what is stored\n"));
     command_result_release(&result);
-    result = ASSAY("estimate", folder, "--mode", "load");
+    file_write("config.json", plain, sizeof plain - 1);
+    result = ASSAY("estimate", folder, "--mode", "load"); /* and if it states none, the type that is stored */
     assert_non_null(strstr(text_string(&result.output), "\nbfloat16, as 88.9 % of the bytes are stored; "));
     command_result_release(&result);
+    file_write("config.json", stated, sizeof stated - 1);
     snprintf(path, sizeof path, "%s/config.json", folder); /* a configuration alone */
     result = ASSAY("estimate", path, "--mode", "load");
-    assert_non_null(strstr(text_string(&result.output), "/load/float32, predicted for sm_90\n\n"));
-    assert_non_null(strstr(text_string(&result.error),
-                           "the configuration says float16, and float32 is estimated; --precision float16 for what it "
-                           "says\n"));
+    assert_non_null(strstr(text_string(&result.output),
+                           "/load/float16, predicted for sm_90\nfloat16, as the configuration says; "));
+    assert_string_equal(text_string(&result.error), "");
+    command_result_release(&result);
+    result = ASSAY("estimate", "meta-llama/Meta-Llama-3-8B", "--mode", "load");
+    assert_non_null(strstr(text_string(&result.output), "/load/bfloat16, predicted for sm_90\nbfloat16, as the "
+                                                        "configuration says; --precision float32 for another\n"));
     command_result_release(&result);
     result = ASSAY("estimate", path, "--mode", "load", "--precision", "bfloat16");
     assert_string_equal(text_string(&result.error), "");
@@ -296,6 +302,19 @@ static void unknown_tensors_are_weighed(void **state)
     assert_int_equal(json_count(json_get(document, "dtypes")), 2);
     json_release(document);
     command_result_release(&result);
+    static const char unknown[] = "{\"model_type\": \"xyz\"}";
+    file_write("config.json", unknown, sizeof unknown - 1); /* the same with a configuration that nobody here knows */
+    result = ASSAY("estimate", folder);
+    assert_int_equal(result.exit_code, 0);
+    assert_non_null(strstr(text_string(&result.output), ": 32 B, 32 bytes in 2 tensors\n"));
+    assert_non_null(strstr(text_string(&result.error), "config.json:1:16: model_type: 'xyz' is not known; known are "));
+    assert_null(strchr(text_string(&result.error), '#')); /* it is of no family, and none is proposed */
+    command_result_release(&result);
+    result = ASSAY("estimate", folder, "--mode", "load");
+    assert_int_equal(result.exit_code, 2);
+    assert_non_null(strstr(text_string(&result.error), "config.json:1:16: model_type: 'xyz' is not known; "));
+    command_result_release(&result);
+    unlink(path);
     safetensors_write(numbered, 34); /* x.1 has 2 + 3 elements, top has 3 */
     result = ASSAY("estimate", folder, "--json");
     document = document_of(&result);

@@ -244,6 +244,15 @@ static void gguf_is_read_by_name(void **state)
         {.path = "/acme/quantised/resolve/" SCENE_COMMIT "/model.safetensors.index.json",
          .status = 404,
          .headers = SCENE_COMMIT_HEADER "X-Error-Code: EntryNotFound\r\n"},
+        {.path = "/acme/quantised/resolve/" SCENE_COMMIT "/adapter_config.json",
+         .status = 404,
+         .headers = SCENE_COMMIT_HEADER "X-Error-Code: EntryNotFound\r\n"},
+        {.path = "/acme/quantised/resolve/" SCENE_COMMIT "/model_index.json",
+         .status = 404,
+         .headers = SCENE_COMMIT_HEADER "X-Error-Code: EntryNotFound\r\n"},
+        {.path = "/acme/quantised/resolve/" SCENE_COMMIT "/modules.json",
+         .status = 404,
+         .headers = SCENE_COMMIT_HEADER "X-Error-Code: EntryNotFound\r\n"},
     };
     struct hub_scene scene;
     FILE *file = fopen(path, "rb");

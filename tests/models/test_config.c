@@ -212,27 +212,6 @@ static const struct {
      ":1:44: rope_parameters: an integer is not an object; write {\"rope_theta\": 10000.0}"},
     {"{\"model_type\": \"llama\", \"torch_dtype\": \"int8\"}",
      ":1:40: torch_dtype: 'int8' is not known; known are float32, float16, bfloat16"},
-    {"{\"model_type\": \"llama\", \"quantization_config\": {\"bits\": 4}}",
-     ":1:48: quantization_config: checkpoints quantized by others are not modelled; remove the key to weigh the model "
-     "without quantization, and add --precision int4 to weigh it with 4-bit weights of bitsandbytes (NF4)"},
-    {"{\"model_type\": \"llama\", \"quantization_config\": {\"quant_method\": \"bitsandbytes\", \"load_in_8bit\": "
-     "true}}",
-     ":1:48: quantization_config: checkpoints quantized by bitsandbytes are not modelled; remove the key to weigh the "
-     "model without quantization, and add --precision int8 to weigh it with 8-bit weights of bitsandbytes (LLM.int8)"},
-    {"{\"model_type\": \"llama\", \"quantization_config\": {\"quant_method\": \"fbgemm_fp8\"}}",
-     ":1:48: quantization_config: checkpoints quantized by fbgemm_fp8 are not modelled; remove the key to weigh the "
-     "model without quantization, and add --precision fp8 to weigh it with weights in fp8"},
-    {"{\"model_type\": \"llama\", \"quantization_config\": {\"quant_method\": \"gptq\", \"bits\": 3}}",
-     ":1:48: quantization_config: weights of gptq with 3 bits are not modelled; known are 4 and 8; remove the key to "
-     "weigh the model without quantization"},
-    {"{\"model_type\": \"llama\", \"quantization_config\": {\"quant_method\": \"awq\", \"version\": \"marlin\"}}",
-     ":1:48: quantization_config: the layers of awq's version 'marlin' are not modelled; known are gemm and gemv; "
-     "remove the key to weigh the model without quantization"},
-    {"{\"model_type\": \"llama\", \"quantization_config\": {\"quant_method\": \"gptq\", \"group_size\": -2}}",
-     ":1:48: quantization_config: a group_size of -2 is none; write the inputs that share a scale, or -1"},
-    {"{\"model_type\": \"llama\", \"quantization_config\": {}}",
-     ":1:48: quantization_config: checkpoints quantized by others are not modelled; remove the key to weigh the model "
-     "without quantization, and add --precision int8 or int4 to weigh it with quantized weights"},
     {"{\"model_type\": \"mixtral\", \"num_experts_per_tok\": 9}",
      ":1:50: num_experts_per_tok: a token cannot use 9 of 8 experts; write a smaller number"},
     {"{\"model_type\": \"mixtral\", \"output_router_logits\": true}",
@@ -241,8 +220,6 @@ static const struct {
      ":1:48: mlp_only_layers: member 1 is not the number of a layer; write 0 or more"},
     {"{\"model_type\": \"qwen3_moe\", \"mlp_only_layers\": 3}",
      ":1:48: mlp_only_layers: an integer is not a list; write the numbers of layers, for example [0]"},
-    {"{\"model_type\": \"deepseek_v2\"}",
-     ":1:1: num_experts_per_tok: it is missing; write how many experts a token uses"},
     {"{\"model_type\": \"deepseek_v2\", \"num_experts_per_tok\": 6, \"topk_method\": \"noaux_tc\"}",
      ":1:72: topk_method: 'noaux_tc' is not known; known are greedy, group_limited_greedy"},
     {"{\"model_type\": \"deepseek_v3\", \"n_group\": 7}",
@@ -280,6 +257,10 @@ static const struct {
      ":1:63: pretrained_cfg.input_size: it is not [channels, side, side]; write three whole numbers, for example [3, "
      "224, "
      "224]"},
+    {"{\"model_type\": \"llama\",\n \"rope_theta\": Infinity, \"unread\": [0.0, -Infinity]}",
+     ":2:16: rope_theta: inf is out of range; write a number from 1 to 1e+12"},
+    {"{\"model_type\": \"llama\", \"rms_norm_eps\": NaN}",
+     ":1:41: rms_norm_eps: nan is out of range; write a number from 0 to 1"},
     {"[1]", ":1:1: an array is not a configuration; write an object"},
 };
 
@@ -294,33 +275,6 @@ static void test_wrong_values(void **state)
         assert_memory_equal(STATUS_SAID(&error), scratch_file_path, strlen(scratch_file_path));
         assert_string_equal(STATUS_SAID(&error) + strlen(scratch_file_path), wrong_values[i].message);
         assert_int_equal(config.hidden, -7); /* outputs are written on success only */
-    }
-}
-
-/* What GPTQ and AWQ say of their weights becomes fields of a case. */
-static void test_packed_weights(void **state)
-{
-    static const struct {
-        const char *said, *quantize, *precision, *kernel;
-        int64_t group_size;
-        bool act_order;
-    } rows[] = {
-        {"\"quant_method\": \"gptq\", \"bits\": 8, \"group_size\": -1, \"desc_act\": true", "gptq", "int8", "auto", 0,
-         true},
-        {"\"quant_method\": \"awq\", \"w_bit\": 4, \"q_group_size\": 64, \"version\": \"GEMV\"", "awq", "int4", "gemv",
-         64, false},
-    };
-    (void)state;
-    assert_null(config_of("{\"model_type\": \"llama\"}").packing.quantize);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        char text[256];
-        snprintf(text, sizeof text, "{\"model_type\": \"llama\", \"quantization_config\": {%s}}", rows[i].said);
-        struct config config = config_of(text);
-        assert_string_equal(config.packing.quantize, rows[i].quantize);
-        assert_string_equal(config.packing.precision, rows[i].precision);
-        assert_string_equal(config.packing.quantized_kernel, rows[i].kernel);
-        assert_int_equal(config.packing.group_size, rows[i].group_size);
-        assert_int_equal(config.packing.act_order, rows[i].act_order);
     }
 }
 
@@ -451,7 +405,6 @@ int main(void)
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_defaults_of_mixtures),
         cmocka_unit_test(test_fields),
-        cmocka_unit_test(test_packed_weights),
         cmocka_unit_test(test_wrong_values),
         cmocka_unit_test(test_unknown_types),
         cmocka_unit_test(test_wrong_json),
