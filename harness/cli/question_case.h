@@ -55,7 +55,7 @@ enum status_code question_case_vary(const struct arguments *arguments, struct qu
                                     struct status *error);
 void question_case_close(struct question_case *question);
 
-/* Notes that the case, as it stands now, has longer sequences than the model was made for (positions_note_give). */
+/* Notes that the case, as it stands now, has longer sequences than the model was made for (workload_notes_give). */
 void question_positions_note(const struct arguments *arguments, struct question_case *question);
 
 /* STATUS_INVALID if neither --on nor --memory was given. */

@@ -259,6 +259,11 @@ static void precision_is_said(void **state)
     assert_non_null(strstr(text_string(&result.output), "/load/bfloat16, predicted for sm_90\nbfloat16, as the "
                                                         "configuration says; --precision float32 for another\n"));
     command_result_release(&result);
+    result = ASSAY("explain", "tiny-gemma2", "--mode", "infer", "--seq", "8");
+    assert_int_equal(result.exit_code, 0);
+    assert_non_null(strstr(text_string(&result.error), "the class of tiny-gemma2 has no fused attention, because its "
+                                                       "scores are capped: the eager form is counted, "));
+    command_result_release(&result);
     result = ASSAY("estimate", path, "--mode", "load", "--precision", "bfloat16");
     assert_string_equal(text_string(&result.error), "");
     assert_non_null(
