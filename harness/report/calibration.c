@@ -90,7 +90,8 @@ static enum status_code case_add(struct calibration *calibration, int file, cons
     }
     if (made->case_count == CONSTANTS_CASES_MAXIMUM) {
         return case_refuse(calibration, file, line,
-                           "is one more than %d cases; choose fewer with --filter GLOB, and judge the others by them",
+                           "is one more than the %d cases that constants may come from; choose fewer with "
+                           "--filter GLOB: the cases that are left out can then be judged by the constants",
                            CONSTANTS_CASES_MAXIMUM);
     }
     if (strlen(id) >= CONSTANTS_ID_BYTES) {
