@@ -47,7 +47,8 @@ static const char head_style[] =
     "@media screen and (min-width:44rem){.wide td:not(.n){white-space:normal}}\n"
     "@media print{body{max-width:none;margin:0;padding:0;font-size:11px}.wide,figure{overflow:visible}"
     ".wide td,.wide th{padding:.1rem .25rem}.wide td:not(.n),.wide th{white-space:normal;overflow-wrap:break-word}"
-    ".row{grid-auto-columns:5.2rem;gap:0 .3rem}figure{break-inside:avoid}}\n"
+    ".row{grid-auto-columns:5.2rem;gap:0 .3rem}figure,tr{break-inside:avoid}"
+    "h1,h2,h3,figcaption{break-after:avoid}}\n"
     /* there is no room for a heading on a phone: each figure stands below its name */
     "@media screen and (max-width:44rem){body{padding:0 .6rem}.head{display:none}.row,.row.two{grid:auto/repeat(3,1fr)}"
     ".row{align-items:end}.row>:first-child{grid-column:1/-1}"
