@@ -295,6 +295,11 @@ const char *arguments_value(const struct arguments *arguments, const char *name)
     return row < 0 ? NULL : arguments->values[row];
 }
 
+bool command_takes(const struct command *command, const char *name)
+{
+    return row_find(command->options, name, strlen(name)) >= 0;
+}
+
 const char *arguments_value_next(const struct arguments *arguments, const char *name, int *next)
 {
     int row = row_find(arguments->command->options, name, strlen(name));

@@ -152,11 +152,7 @@ static enum status_code gpu_choose(struct chain_case *chain, struct status *erro
 static enum status_code device_read(const struct arguments *arguments, struct chain_case *chain, struct status *error)
 {
     const char *target = arguments_value(arguments, "for");
-    bool is_bounded = arguments_value(arguments, "max-memory") != NULL || arguments_value(arguments, "on") != NULL;
-    enum status_code code = is_bounded ? place_budgets_read(arguments, &chain->place, error) : STATUS_OK;
-    if (code == STATUS_OK) {
-        code = gpu_choose(chain, error);
-    }
+    enum status_code code = gpu_choose(chain, error);
     if (code == STATUS_OK) {
         code = placed_gpu_look(arguments, chain->question.gpu, &chain->ground, &target, error);
     }
@@ -205,7 +201,13 @@ static enum status_code chain_measure(struct chain_case *chain, struct status *e
 enum status_code chain_case_open(const struct arguments *arguments, struct chain_case *chain, struct status *error)
 {
     *chain = (struct chain_case){.place = {.command = arguments->command->name}};
-    enum status_code code = models_read(arguments, chain, error);
+    bool is_bounded = arguments_value(arguments, "max-memory") != NULL || arguments_value(arguments, "on") != NULL;
+    enum status_code code = is_bounded ? place_budgets_read(arguments, &chain->place, error) : STATUS_OK;
+    if (code != STATUS_OK) {
+        chain_case_close(chain);
+        return code; /* which names the command */
+    }
+    code = models_read(arguments, chain, error);
     if (code == STATUS_OK) {
         code = device_read(arguments, chain, error);
     }

@@ -69,6 +69,9 @@ enum status_code arguments_parse(const struct command *command, int count, char 
 /* The value of an option of the command, or NULL if it was not given; of one that was given several times the last. */
 const char *arguments_value(const struct arguments *arguments, const char *name);
 
+/* Whether the command has an option of this name, given or not. */
+bool command_takes(const struct command *command, const char *name);
+
 /* The next value of an option of kind OPTION_REPEATED from *next on, which begins at 0 and then stands behind it; NULL:
  * there is none. A command without this option has none. */
 const char *arguments_value_next(const struct arguments *arguments, const char *name, int *next);

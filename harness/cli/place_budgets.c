@@ -109,7 +109,7 @@ static enum status_code named_read(struct place_case *place, const char *typed, 
         integer_parse(times + 1, 1, PLACEMENT_DEVICES_MAXIMUM - 3, &count, NULL) == STATUS_OK) {
         times[-1] = '\0';
     }
-    enum status_code code = gpu_find(name, &gpu, error);
+    enum status_code code = gpu_find_typed(name, "--max-memory 0=", &gpu, error);
     if (code != STATUS_OK) {
         status_prefix(error, "%s: --on", place->command);
         return code;

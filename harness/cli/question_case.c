@@ -47,7 +47,8 @@ static enum status_code memory_read(const struct arguments *arguments, struct qu
         code = status_set(error, STATUS_INVALID, "%s: --memory 0 holds nothing; write a size such as 24GiB", command);
     }
     if (code == STATUS_OK && on != NULL) {
-        code = gpu_find(on, &question->gpu, error);
+        bool takes_size = command_takes(arguments->command, "memory");
+        code = gpu_find_typed(on, takes_size ? "--memory " : NULL, &question->gpu, error);
         if (code == STATUS_OK) {
             question->memory_bytes = gpu_memory_bytes(question->gpu);
             if (gpu_is_amd(question->gpu)) {

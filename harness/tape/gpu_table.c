@@ -240,22 +240,25 @@ static void near_append(const char *name, struct text *text)
     text_append(text, last < 0 ? "" : "? ");
 }
 
-/* "24g" is none that --memory takes: the two that it may be are written out. */
-static enum status_code size_refuse(const char *name, struct status *error)
+/* "24g" is none that an option of memory takes: the two that it may be are written out. */
+static enum status_code size_refuse(const char *name, const char *option, struct status *error)
 {
+    if (option == NULL) {
+        return status_set(error, STATUS_INVALID, "'%s' is a size and no GPU; assay gpus lists the names", name);
+    }
     int64_t bytes = 0;
     struct text word = {0};
     size_t number = strspn(name, "0123456789."), unit = number + strspn(name + number, " ");
     if (size_parse_memory(name, &bytes, NULL) == STATUS_OK) {
-        text_append(&word, "--memory ");
+        text_append(&word, option);
         shell_word_append(&word, name);
     } else {
         int length = (int)number;
         char letter = (char)toupper((unsigned char)name[unit]);
         if (letter == 'B') {
-            text_format(&word, "--memory %.*sB", length, name);
+            text_format(&word, "%s%.*sB", option, length, name);
         } else {
-            text_format(&word, "--memory %.*s%ciB (1024s) or --memory %.*s%cB (1000s)", length, name, letter, length,
+            text_format(&word, "%s%.*s%ciB (1024s) or %s%.*s%cB (1000s)", option, length, name, letter, option, length,
                         name, letter);
         }
     }
@@ -265,22 +268,25 @@ static enum status_code size_refuse(const char *name, struct status *error)
     return code;
 }
 
-static enum status_code name_refuse(const char *name, const char *begun, struct status *error)
+static enum status_code name_refuse(const char *name, const char *begun, const char *option, struct status *error)
 {
+    const char *size = option != NULL ? "SIZE" : "";
     if (*begun != '\0') {
-        return status_set(error, STATUS_INVALID, "'%s' may be %s; write the whole name, or --memory SIZE", name, begun);
+        return status_set(error, STATUS_INVALID, "'%s' may be %s; write the whole name%s%s%s", name, begun,
+                          option != NULL ? ", or " : "", option != NULL ? option : "", size);
     }
     if (is_size(name)) {
-        return size_refuse(name, error);
+        return size_refuse(name, option, error);
     }
     struct text near = {0};
     if (!sized_append(name, &near)) {
         near_append(name, &near);
     }
     enum status_code code = status_set(error, STATUS_INVALID,
-                                       "'%s' is no GPU whose memory is known here; %sassay gpus lists those that are, "
-                                       "or write its memory as --memory SIZE",
-                                       name, text_string(&near));
+                                       "'%s' is no GPU whose memory is known here; %sassay gpus lists those that "
+                                       "are%s%s%s",
+                                       name, text_string(&near), option != NULL ? ", or write its memory as " : "",
+                                       option != NULL ? option : "", size);
     text_release(&near);
     return code;
 }
@@ -305,6 +311,11 @@ const char *gpu_target(const char *name)
 
 enum status_code gpu_find(const char *name, const struct gpu **gpu, struct status *error)
 {
+    return gpu_find_typed(name, NULL, gpu, error);
+}
+
+enum status_code gpu_find_typed(const char *name, const char *option, const struct gpu **gpu, struct status *error)
+{
     struct text begun = {0};
     char buffer[PLAIN_BYTES];
     const char *wanted = name_plain(name, buffer);
@@ -323,7 +334,7 @@ enum status_code gpu_find(const char *name, const struct gpu **gpu, struct statu
         text_append(&begun, i == 0 ? "" : i == count - 1 ? " or " : ", ");
         shell_word_append(&begun, gpus[begun_rows[i]].name);
     }
-    enum status_code code = name_refuse(name, text_string(&begun), error);
+    enum status_code code = name_refuse(name, text_string(&begun), option, error);
     text_release(&begun);
     return code;
 }

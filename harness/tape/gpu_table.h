@@ -34,6 +34,10 @@ int64_t gpu_memory_bytes(const struct gpu *gpu);
  * whole names; one that nobody has is STATUS_INVALID with the nearest and all. */
 enum status_code gpu_find(const char *name, const struct gpu **gpu, struct status *error);
 
+/* The same for a name that somebody typed. option: what a size follows in the option that takes one in place of a name,
+ * "--memory " or "--max-memory 0="; refusals name it. NULL: the command has none. */
+enum status_code gpu_find_typed(const char *name, const char *option, const struct gpu **gpu, struct status *error);
+
 /* Whether it is one of AMD's, for whose libraries there is no class of devices of their own: target is then the
  * nearest. */
 bool gpu_is_amd(const struct gpu *gpu);

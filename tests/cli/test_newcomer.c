@@ -158,6 +158,18 @@ static const struct {
     {{"fit", "gpt2", "--mode", "load", "--on", "1080 ti"},
      "assay: fit: --on: '1080 ti' is no GPU whose memory is known here; assay gpus lists those that are, or write "
      "its memory as --memory SIZE\n"},
+    {{"factor", "gpt2", "--on", "RTX 9999"},
+     "assay: factor: --on: 'RTX 9999' is no GPU whose memory is known here; assay gpus lists those that are\n"},
+    {{"factor", "gpt2", "--on", "24GiB"},
+     "assay: factor: --on: '24GiB' is a size and no GPU; assay gpus lists the names\n"},
+    {{"factor", "gpt2", "--on", "507"},
+     "assay: factor: --on: '507' may be \"NVIDIA GeForce RTX 5070\" or \"NVIDIA GeForce RTX 5070 Ti\"; write the "
+     "whole name\n"},
+    {{"place", "gpt2", "--on", "24GiB"},
+     "assay: place: --on: '24GiB' is a size and no GPU; write --max-memory 0=24GiB\n"},
+    {{"chain", "gpt2", "--on", "RTX 9999"},
+     "assay: chain: --on: 'RTX 9999' is no GPU whose memory is known here; assay gpus lists those that are, or write "
+     "its memory as --max-memory 0=SIZE\n"},
     {{"estimate", "gpt2", "--mode", "infer", "--seq", "4k"},
      "assay: --seq: '4k' is not an integer; write 4000 or 4096\n"},
 };

@@ -82,11 +82,15 @@ static void other_names_are_refused_with_those_that_are_near(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct gpu *gpu = NULL;
         struct status error = {0};
-        assert_int_equal(gpu_find(rows[i].typed, &gpu, &error), STATUS_INVALID);
+        assert_int_equal(gpu_find_typed(rows[i].typed, "--memory ", &gpu, &error), STATUS_INVALID);
         assert_string_equal(error.text, rows[i].error);
         assert_null(gpu);
     }
     const struct gpu *gpu = NULL;
+    struct status error = {0};
+    assert_int_equal(gpu_find_typed("24g", "--max-memory 0=", &gpu, &error), STATUS_INVALID);
+    assert_string_equal(error.text, "'24g' is a size and no GPU; write --max-memory 0=24GiB (1024s) or --max-memory "
+                                    "0=24GB (1000s)");
     assert_int_equal(gpu_find("", &gpu, NULL), STATUS_INVALID);
     assert_int_equal(gpu_find("NVIDIA", &gpu, NULL), STATUS_INVALID);
     assert_null(gpu);
