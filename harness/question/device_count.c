@@ -15,26 +15,59 @@ static bool is_divided(enum category category)
            category == CATEGORY_OPTIMIZER || category == CATEGORY_MASTER_WEIGHTS;
 }
 
-/* The most that tensors of the other categories take at one moment. The sum fits, because the tape was replayed. */
-static enum status_code undivided_of(const struct tape_view *tape, int64_t *undivided_bytes, struct status *error)
+/* The most at one moment of what devices do not divide, without what the optimizer's step makes for itself, which has
+ * the sizes of parameters: away from such tensors, beside them, and they themselves. */
+struct undivided {
+    int64_t away_bytes, beside_bytes, step_bytes;
+};
+
+/* Of so many devices. */
+static int64_t undivided_most(const struct undivided *undivided, int64_t devices)
+{
+    int64_t shared_bytes = undivided->step_bytes / devices + (undivided->step_bytes % devices > 0 ? 1 : 0);
+    int64_t beside_bytes = undivided->beside_bytes + shared_bytes;
+    return beside_bytes > undivided->away_bytes ? beside_bytes : undivided->away_bytes;
+}
+
+static int64_t larger_of(int64_t one, int64_t other)
+{
+    return one > other ? one : other;
+}
+
+/* is_of_step: false for each storage of the tape. The sums fit, because the tape was replayed. */
+static enum status_code undivided_of(const struct tape_view *tape, bool *is_of_step, struct undivided *most,
+                                     struct status *error)
 {
     struct tape_cursor cursor;
     struct tape_step step;
-    int64_t bytes = 0, most_bytes = 0;
+    int64_t rest_bytes = 0, step_bytes = 0;
+    bool steps = false;
     enum status_code code = tape_cursor_open(tape, &cursor, error);
     cursor.ends_only = true;
     while (code == STATUS_OK && tape_cursor_next(&cursor, &step)) {
-        if (step.change_bytes != 0 && !is_divided(tape->storages[step.event.index].category)) {
-            bytes += step.change_bytes;
-            most_bytes = step.kind == TAPE_STEP_EVENT && bytes > most_bytes ? bytes : most_bytes;
+        int index = step.event.index;
+        if (step.kind == TAPE_STEP_EVENT && step.event.kind == EVENT_STAGE) {
+            steps = index == STAGE_STEP;
+        }
+        if (step.change_bytes == 0 || is_divided(tape->storages[index].category)) {
+            continue;
+        }
+        if (step.kind == TAPE_STEP_EVENT && step.event.kind == EVENT_ALLOC) {
+            is_of_step[index] = steps && tape->storages[index].category == CATEGORY_TEMPORARIES;
+        }
+        *(is_of_step[index] ? &step_bytes : &rest_bytes) += step.change_bytes;
+        if (step.kind == TAPE_STEP_EVENT) {
+            int64_t *rest_most = step_bytes > 0 ? &most->beside_bytes : &most->away_bytes;
+            *rest_most = larger_of(*rest_most, rest_bytes);
+            most->step_bytes = larger_of(most->step_bytes, step_bytes);
         }
     }
     tape_cursor_close(&cursor);
-    *undivided_bytes = most_bytes;
     return code;
 }
 
-static enum status_code undivided_find(const struct estimate_input *input, int64_t *bytes, struct status *error)
+static enum status_code undivided_find(const struct estimate_input *input, struct undivided *undivided,
+                                       struct status *error)
 {
     const struct target *target = NULL;
     struct tape *tape = NULL;
@@ -44,7 +77,11 @@ static enum status_code undivided_find(const struct estimate_input *input, int64
     }
     if (code == STATUS_OK) {
         struct tape_view view = tape_view(tape);
-        code = undivided_of(&view, bytes, error);
+        bool *is_of_step = calloc((size_t)view.storage_count + 1, sizeof *is_of_step);
+        code = is_of_step == NULL
+                   ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for the storages of a tape")
+                   : undivided_of(&view, is_of_step, undivided, error);
+        free(is_of_step);
     }
     tape_release(tape);
     return code;
@@ -59,8 +96,8 @@ static bool quantity_take(const struct estimate *estimate, const char *name, int
 }
 
 /* What a device needs when there are so many. */
-static enum status_code needed_find(const struct estimate_input *input, int64_t devices, struct device_count *count,
-                                    struct status *error)
+static enum status_code needed_find(const struct estimate_input *input, const struct undivided *undivided,
+                                    int64_t devices, struct device_count *count, struct status *error)
 {
     const struct estimator *shares = estimator_find("shares");
     struct parallel parallel = parallel_single();
@@ -79,6 +116,7 @@ static enum status_code needed_find(const struct estimate_input *input, int64_t 
     if (code == STATUS_OK) {
         int64_t states = 0;
         count->count = devices;
+        count->undivided_bytes = undivided_most(undivided, devices);
         count->has_rule = quantity_take(estimate, "states_bytes", &count->states_bytes) &&
                           quantity_take(estimate, "gathered_bytes", &count->gathered_bytes) &&
                           size_add(count->states_bytes, count->gathered_bytes, &states) &&
@@ -90,20 +128,20 @@ static enum status_code needed_find(const struct estimate_input *input, int64_t 
 }
 
 /* Doubles until it fits, then halves what lies between: a rank of more devices never holds more. */
-static enum status_code count_search(const struct estimate_input *input, int64_t memory_bytes,
-                                     struct device_count *count, struct status *error)
+static enum status_code count_search(const struct estimate_input *input, const struct undivided *undivided,
+                                     int64_t memory_bytes, struct device_count *count, struct status *error)
 {
     int64_t low = 1, high = 2;
-    enum status_code code = needed_find(input, high, count, error);
+    enum status_code code = needed_find(input, undivided, high, count, error);
     while (code == STATUS_OK && count->has_rule && count->bytes > memory_bytes && high < DEVICE_COUNT_MAXIMUM) {
         low = high;
         high *= 2;
-        code = needed_find(input, high, count, error);
+        code = needed_find(input, undivided, high, count, error);
     }
     count->found = code == STATUS_OK && count->has_rule && count->bytes <= memory_bytes;
     while (code == STATUS_OK && count->found && high - low > 1) {
         struct device_count middle = *count;
-        code = needed_find(input, low + (high - low) / 2, &middle, error);
+        code = needed_find(input, undivided, low + (high - low) / 2, &middle, error);
         if (code == STATUS_OK && middle.has_rule && middle.bytes <= memory_bytes) {
             *count = middle;
             high = middle.count;
@@ -138,9 +176,10 @@ enum status_code device_count_find(const struct estimate_input *input, const str
                                    int64_t memory_bytes, struct device_count *count, struct status *error)
 {
     struct device_count found = {0};
-    enum status_code code = undivided_find(input, &found.undivided_bytes, error);
+    struct undivided undivided = {0};
+    enum status_code code = undivided_find(input, &undivided, error);
     code = code == STATUS_OK ? slack_find(input, single, &found.slack_bytes, error) : code;
-    code = code == STATUS_OK ? count_search(input, memory_bytes, &found, error) : code;
+    code = code == STATUS_OK ? count_search(input, &undivided, memory_bytes, &found, error) : code;
     if (code == STATUS_OK) {
         *count = found;
     }

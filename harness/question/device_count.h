@@ -4,7 +4,9 @@
  *
  *     bytes of a device = undivided + states / N + gathered + slack
  *
- * undivided: the most that all other tensors take together at any moment of the case on one device; states / N and
+ * undivided: the most that all other tensors take together at any moment of the case on one device, of which each
+ * device has 1 / N of the temporaries of the optimizer's step, because they have the sizes of the parameters that it
+ * steps (adamw-foreach makes one for every parameter at once: Llama-3.1-8B in bfloat16 16 GB); states / N and
  * gathered: of the estimator; slack: reserved less requested bytes at the peak of the case on one device that has
  * hardly more than its tensors need, so that what is only cached has been given back. The undivided tensors and the
  * states need not have their highest moment together, so this is rather too many than too few devices. What
