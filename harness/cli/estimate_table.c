@@ -12,6 +12,7 @@
 #include "harness/cli/output.h"
 #include "harness/cli/weights_json.h"
 #include "harness/estimate/accelerate.h"
+#include "models/skeleton/skeleton.h"
 
 enum { ROWS_MAXIMUM = LIST_COUNT_MAXIMUM };
 
@@ -133,6 +134,28 @@ static void tied_note(const struct accelerate_sizes *sizes, struct text *notes)
     }
 }
 
+/* accelerate's table is of AutoModel's class, which has a decoder even if the configuration names the encoder alone. */
+static enum status_code encoder_note(const struct config *config, const struct accelerate_sizes *sizes,
+                                     struct text *notes, struct status *error)
+{
+    struct skeleton skeleton = {0};
+    char encoder[ACCELERATE_CELL_BYTES], whole[ACCELERATE_CELL_BYTES];
+    if (config->family == NULL || config->model_heads.stated != HEAD_ENCODER) {
+        return STATUS_OK;
+    }
+    enum status_code code = skeleton_build(config, HEAD_ENCODER, &skeleton, error);
+    if (code == STATUS_OK) {
+        accelerate_bytes_format((double)(skeleton.parameter_bytes + skeleton.buffer_bytes), true, encoder);
+        accelerate_bytes_format((double)sizes->total_bytes, true, whole);
+        note_give("estimate", notes,
+                  "accelerate's table is of the model with its decoder, %s in float32; %.64s, which the configuration "
+                  "names, has %s: --mode load weighs that",
+                  whole, config->architecture, encoder);
+    }
+    skeleton_release(&skeleton);
+    return code;
+}
+
 struct answer {
     const char *name;
     const struct model *model;
@@ -188,6 +211,7 @@ enum status_code estimate_table_print(const struct arguments *arguments, const s
     }
     if (code == STATUS_OK) {
         tied_note(&sizes, notes);
+        code = encoder_note(&model->config, &sizes, notes, error);
     }
     if (code == STATUS_OK && model->config.family == NULL) {
         code = checkpoint_group(model->checkpoint, CHECKPOINT_BY_TYPE, &answer.types, error);

@@ -55,10 +55,37 @@ static void a_model_without_a_head_is_given_none(void **state)
     command_result_release(&result);
 }
 
+/* The encoder of FLUX and of Stable Diffusion 3: transformers' T5EncoderModel has 4,762,310,656 parameters, 17.74 GB,
+ * and the table, which AutoModel's class decides, is of more than twice as much. */
+static void the_table_says_that_an_encoder_alone_is_smaller(void **state)
+{
+    (void)state;
+    static const char shared[] =
+        "\"model_type\": \"t5\", \"d_model\": 4096, \"d_kv\": 64, \"d_ff\": 10240, \"num_layers\": 24, "
+        "\"num_heads\": 64, \"feed_forward_proj\": \"gated-gelu\", \"tie_word_embeddings\": false, "
+        "\"vocab_size\": 32128}";
+    static const char *const classes[] = {"T5EncoderModel", "T5ForConditionalGeneration"};
+    for (int i = 0; i < 2; i++) {
+        FILE *file = fopen(scratch_file_path, "w");
+        assert_non_null(file);
+        fprintf(file, "{\"architectures\": [\"%s\"], %s", classes[i], shared);
+        fclose(file);
+        struct command_result result = ASSAY("estimate", scratch_file_path);
+        assert_int_equal(result.exit_code, 0);
+        const char *note =
+            strstr(text_string(&result.error),
+                   "assay: estimate: accelerate's table is of the model with its decoder, 41.97 GB in float32; "
+                   "T5EncoderModel, which the configuration names, has 17.74 GB: --mode load weighs that\n");
+        assert_true((note != NULL) == (i == 0));
+        command_result_release(&result);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_model_without_a_head_is_given_none),
+        cmocka_unit_test(the_table_says_that_an_encoder_alone_is_smaller),
     };
     return cmocka_run_group_tests(tests, scratch_file_make, scratch_file_remove);
 }
