@@ -13,7 +13,7 @@ enum { NAMED_MAXIMUM = 3 /* estimators, if nobody chose them */ };
 /* The errors of one estimator on the allocated peak. */
 struct finding {
     double *errors;
-    int count, exact_count;
+    int count, exact_count, low_count, high_count;
     double worst;
 };
 
@@ -25,24 +25,43 @@ static void finding_make(const struct report *report, const char *estimator, str
         const struct comparison *row = comparison_of_peak(view, estimator);
         if (row != NULL && row->error_known && strcmp(view->basis, BASIS_MEASURED) == 0) {
             finding->exact_count += row->error_bytes == 0 ? 1 : 0;
+            finding->low_count += row->error_bytes < 0 ? 1 : 0;
+            finding->high_count += row->error_bytes > 0 ? 1 : 0;
             finding->worst = fabs(row->error) > fabs(finding->worst) ? row->error : finding->worst;
             finding->errors[finding->count++] = row->error;
         }
     }
 }
 
+static void percent_say(struct text *text, double error)
+{
+    const double percent = fabs(error) * 100.0;
+    text_format(text, "%.*f %%", percent < 1.0 ? 2 : percent < 10.0 ? 1 : 0, percent);
+}
+
 /* "30 % low", "0.24 % high", "right" */
 static void error_say(struct text *text, double error)
 {
-    const double percent = fabs(error) * 100.0;
-    if (percent < 0.005) {
+    if (fabs(error) * 100.0 < 0.005) {
         text_append(text, "right");
     } else {
-        text_format(text, "%.*f %% %s",
-                    percent < 1.0    ? 2
-                    : percent < 10.0 ? 1
-                                     : 0,
-                    percent, error < 0.0 ? "low" : "high");
+        percent_say(text, error);
+        text_append(text, error < 0.0 ? " low" : " high");
+    }
+}
+
+/* The median of errors of both signs would say less than what is usual: then it is that of their sizes, as in the
+ * league. */
+static void median_say(struct text *text, struct finding *finding)
+{
+    if (finding->low_count > 0 && finding->high_count > 0) {
+        for (int at = 0; at < finding->count; at++) {
+            finding->errors[at] = fabs(finding->errors[at]);
+        }
+        text_append(text, "off by ");
+        percent_say(text, values_median(finding->errors, finding->count));
+    } else {
+        error_say(text, values_median(finding->errors, finding->count));
     }
 }
 
@@ -58,7 +77,7 @@ static void finding_say(struct text *text, const char *estimator, struct finding
         return;
     }
     text_format(text, "%s was ", estimator);
-    error_say(text, values_median(finding->errors, finding->count));
+    median_say(text, finding);
     if (finding->count > 1) {
         text_append(text, " in the median and ");
         error_say(text, finding->worst);

@@ -6,8 +6,9 @@
 
 /* "Against the measured peaks, replay met 45 of 45 cases to the byte; accelerate was 30 % low in the median and 66 %
  * low at worst, over 43 cases.": of allocated bytes. It names the estimators that were chosen, else replay, which is
- * ours, and the two that have the next columns. The median is of the errors with their sign; the worst is the largest
- * error of either sign. Nothing if nothing was measured. False: no memory. */
+ * ours, and the two that have the next columns. If errors have both signs the median is that of their sizes, "off by
+ * 14 % in the median"; the worst is the largest error of either sign. Nothing if nothing was measured. False: no
+ * memory. */
 bool findings_append(struct text *text, const struct report *report);
 
 #endif
