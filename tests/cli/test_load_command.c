@@ -177,7 +177,7 @@ static void what_is_refused_is_told(void **state)
         {{folder.path, "--map", folder.map, "--offload-folder", folder.path}, "is the folder of the checkpoint itself"},
         {{folder.path, "--precision", "int8"}, "write float32, float16 or bfloat16"},
         {{folder.path, "--device", "tpu"}, "--device tpu is not known"},
-        {{folder.path, "--head", "all"}, "write bare or lm"},
+        {{folder.path, "--head", "all"}, "write one of: bare, lm, "},
         {{folder.path, "--max-memory", "0=1XB"}, "load: --max-memory 0"},
         {{folder.offload}, "there is no such file or folder"},
         {{folder.map}, "it has no weight_map"},

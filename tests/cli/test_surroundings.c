@@ -238,7 +238,7 @@ static void a_file_that_may_not_grow_is_told(void **state)
     assert_non_null(strstr(text_string(&result.error), "kept/records.jsonl: cannot be written (what is in it stays "
                                                        "readable): File too large"));
     command_result_release(&result);
-    expect_shell(place, "\"$1\" report kept", 3);
+    expect_shell(place, "\"$1\" report kept", 7);
 }
 
 int main(void)

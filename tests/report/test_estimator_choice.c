@@ -115,8 +115,8 @@ static void the_first_sentence_says_what_was_found(void **state)
     }
     struct text page = page_of(place, "accelerate,replay", REPORT_MARKDOWN);
     page_says(&page,
-              "Against the measured peaks, accelerate was off by 20 % in the median and 50 % low at worst, over 3 cases; "
-              "replay met 2 of 3 cases to the byte and was 1.0 % high at worst.\n",
+              "Against the measured peaks, accelerate was off by 20 % in the median and 50 % low at worst, over 3 "
+              "cases; replay met 2 of 3 cases to the byte and was 1.0 % high at worst.\n",
               true);
     text_release(&page);
 }
