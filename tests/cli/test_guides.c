@@ -141,7 +141,7 @@ static void guide_check(const char *name, const char *folder)
     char *content = whole_file_read(text_string(&path));
     struct guide guide = {.name = name, .folder = folder};
     const bool needs_python = strstr(content, "\n$ python3 ") != NULL;
-    const char *const asked[] = {"sh", "-c", "command -v python3", NULL};
+    const char *const asked[] = {"sh", "-c", "command -v python3 || exit 1", NULL};
     struct command_result python = command_run(asked, NULL);
     const bool runs = !needs_python || python.exit_code == 0;
     command_result_release(&python);
