@@ -14,6 +14,9 @@
 #define FACTOR_RULE  1.2
 #define FACTOR_WASTE 1.1
 
+/* Cases whose likely factors are further apart than that are not told to share one. */
+#define FACTOR_SPREAD 2.0
+
 struct factor_case {
     const char *name;         /* its id without the model; borrowed */
     int64_t weights_bytes;    /* parameters and buffers after loading, as they are stored */

@@ -1,4 +1,6 @@
 /* Factor page: the factors of a grid for people and programs: a recommendation, then a row for each case. */
+#include <math.h>
+
 #include "harness/base/size.h"
 #include "harness/question/factor.h"
 #include "harness/report/escape.h"
@@ -8,6 +10,12 @@ static const char *figure_word(struct page *page, double value)
     struct text word = {0};
     text_format(&word, "%.2f", value);
     return page_word_move(page, &word);
+}
+
+/* The upper end of a range is rounded up, as the recommendation is. */
+static double upper_end(const struct factor_case *one)
+{
+    return ceil(100.0 * factor_of(one, one->device.high_bytes)) / 100.0;
 }
 
 static struct cell figure_cell(struct page *page, const struct factor_case *one, int64_t bytes)
@@ -40,6 +48,12 @@ static void rule_describe(const struct factor_grid *grid, const struct factor_ad
              "%.2f to %.2f.",
              advice->too_little, grid->count, advice->wasteful, grid->count - advice->too_little - advice->wasteful,
              advice->lowest, advice->likely);
+    if (advice->likely > FACTOR_SPREAD * advice->lowest) {
+        page_say(page, BLOCK_TEXT, MEDIUM_ALL,
+                 "These cases have no factor in common: what is enough for the largest is %.0f times what the smallest "
+                 "takes. Use the column \"most\" of the case that you run.",
+                 advice->factor / advice->lowest);
+    }
 }
 
 static void advice_describe(const struct factor_grid *grid, struct page *page)
@@ -76,7 +90,7 @@ static void cases_describe(const struct factor_grid *grid, struct page *page)
                                      figure_cell(page, one, one->allocated_bytes),
                                      figure_cell(page, one, one->device.likely_bytes),
                                      figure_cell(page, one, one->device.low_bytes),
-                                     figure_cell(page, one, one->device.high_bytes),
+                                     {.known = true, .word = figure_word(page, upper_end(one))},
                                      {.known = true, .word = factor_rule_word(one)},
                                      {.known = true, .word = factor_fit_word(one)}};
         page_row_add(page, table, cells);
@@ -98,8 +112,8 @@ static void factor_describe(const void *subject, struct page *page)
     cases_describe(grid, page);
     page_words(page, BLOCK_NOTE, MEDIUM_ALL,
                "weights: parameters and buffers after loading, as they are stored. tensors: the peak of allocated "
-               "bytes over the weights, by replay. 1.2 is too little below the likely factor, wasteful above 1.1 times "
-               "it, else close.");
+               "bytes over the weights, by replay. 1.2 is called too little if the factor is larger, wasteful if it is "
+               "less than 1.2 / 1.1, else close.");
     page_words(page, BLOCK_NOTE, MEDIUM_ALL,
                has_device ? "factor: what nvidia-smi shows, context and libraries and all, over the weights, with its "
                             "least and most: ranges of published figures, and what no rule explains of the segments "

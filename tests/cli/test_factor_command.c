@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/support/command_run.h"
@@ -90,6 +91,26 @@ static void the_recommendation_is_the_least_that_is_enough(void **state)
     command_result_release(&result);
 }
 
+/* One factor for cases that lie ten times apart is no advice; of those that lie near each other it is. */
+static void a_wide_grid_is_told_to_have_no_factor_in_common(void **state)
+{
+    static const char *const wide[] = {"gpt2", "--batch", "1,16", "--seq", "128,1024", "--on", "RTX 4090", NULL};
+    static const char *const narrow[] = {"gpt2", "--batch", "1", "--seq", "128,256", "--on", "RTX 4090", NULL};
+    static const char words[] = "These cases have no factor in common";
+    (void)state;
+    struct command_result result = command_named("factor", wide);
+    command_says(&result.output, words);
+    /* the largest is what is recommended, digit for digit */
+    const char *use = strstr(text_string(&result.output), "Use ");
+    char most[32];
+    assert_true(use != NULL && sscanf(use, "Use %31[0-9.]", most) == 1);
+    assert_int_equal(occurrences(text_string(&result.output), most), 2);
+    command_result_release(&result);
+    result = command_named("factor", narrow);
+    assert_null(strstr(text_string(&result.output), words));
+    command_result_release(&result);
+}
+
 static void each_format_has_every_case_and_the_recommendation(void **state)
 {
     static const struct {
@@ -162,6 +183,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_factor_is_what_estimate_says_over_the_weights),
         cmocka_unit_test(the_recommendation_is_the_least_that_is_enough),
+        cmocka_unit_test(a_wide_grid_is_told_to_have_no_factor_in_common),
         cmocka_unit_test(each_format_has_every_case_and_the_recommendation),
         cmocka_unit_test(the_rule_is_judged_case_by_case),
         cmocka_unit_test(what_is_no_such_question_is_refused),
