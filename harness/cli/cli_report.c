@@ -11,7 +11,8 @@
 
 static const struct option_row options[] = {
     {"format", OPTION_VALUE, "FORMAT", REPORT_FORMAT_HELP},
-    {"output", OPTION_VALUE, "FILE", "write to FILE instead of standard output"},
+    {"output", OPTION_VALUE, "FILE",
+     "write to FILE; without --format its ending says which: .html, .md, .csv, .json, .tex"},
     {"plots", OPTION_VALUE, "FOLDER", "keep the plots there (default for html with --output in DIR: DIR/plots)"},
 #define REPORT_OPTION_HELP(page, role, option, kind, value, help) {#option, OPTION_##kind, value, help},
     REPORT_OPTION_TABLE(REPORT_OPTION_HELP)
@@ -89,15 +90,28 @@ static enum exit_code exit_code_say(const struct report_page *page)
     return exit_code;
 }
 
+/* --format, else what --output ends with, else a table. */
+static enum status_code format_read(const struct arguments *arguments, enum report_format *format, struct status *error)
+{
+    const char *name = arguments_value(arguments, "format"), *output = arguments_value(arguments, "output");
+    const char *ending = output != NULL ? strrchr(output, '.') : NULL;
+    if (name != NULL) {
+        return report_format_parse(name, format, error);
+    }
+    if (ending != NULL) {
+        (void)report_format_parse(ending + 1, format, NULL);
+    }
+    return STATUS_OK;
+}
+
 static enum status_code report_command(const struct arguments *arguments, enum exit_code *exit_code,
                                        struct status *error)
 {
-    const char *format_name = arguments_value(arguments, "format");
     const char *folder = NULL;
     struct report_request request = {.paths = arguments->operands, .path_count = arguments->operand_count};
     struct arena arena = {0};
     struct report_page page = {0};
-    enum status_code code = format_name == NULL ? STATUS_OK : report_format_parse(format_name, &request.format, error);
+    enum status_code code = format_read(arguments, &request.format, error);
     for (int option = 0; option < REPORT_OPTION_COUNT; option++) {
         request.values[option] = arguments_value(arguments, report_option_name((enum report_option)option));
     }

@@ -208,15 +208,37 @@ static void a_comparison_goes_to_a_file(void **state)
     command_refused(command_named("compare", nowhere), "absent/page: cannot be written");
 }
 
+/* A page that is called x.html is one. */
+static void the_ending_of_a_report_is_its_format(void **state)
+{
+    static const char *const rows[][3] = {{"page.html", NULL, "<!DOCTYPE html>"},
+                                          {"page.CSV", NULL, "id,model,"},
+                                          {"page.tex", NULL, "% Run LaTeX twice"},
+                                          {"page.txt", NULL, "Predicted against"},
+                                          {"page.html", "csv", "id,model,"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *const words[] = {
+            path_of("r"), "--exit-zero", "--output", path_of(rows[i][0]), rows[i][1] != NULL ? "--format" : NULL,
+            rows[i][1],   NULL};
+        struct command_result result = command_named("report", words);
+        assert_int_equal(result.exit_code, 0);
+        command_result_release(&result);
+        char *page = whole_file_read(path_of(rows[i][0]));
+        if (strncmp(page, rows[i][2], strlen(rows[i][2])) != 0) {
+            fail_msg("%s does not begin with '%s' but %.40s", rows[i][0], rows[i][2], page);
+        }
+        free(page);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_make, folder_remove)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(nothing_dear_is_replaced),
-        TEST(what_a_command_reads_is_not_replaced),
-        TEST(results_are_replaced),
-        TEST(a_comparison_goes_to_a_file),
+        TEST(nothing_dear_is_replaced),    TEST(what_a_command_reads_is_not_replaced), TEST(results_are_replaced),
+        TEST(a_comparison_goes_to_a_file), TEST(the_ending_of_a_report_is_its_format),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
