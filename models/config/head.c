@@ -158,10 +158,9 @@ enum status_code head_check(const struct config_heads *heads, const char *model,
             text_format(&known, "%s%s", known.length > 0 ? ", " : "", head_name(one));
         }
     }
-    enum status_code code =
-        status_set(error, STATUS_INVALID, "%s: %s has no such class; write one of: %s (lm is %s)",
-                   workload_name_words(error, FIELD_HEAD, head_name(head)).text, model, text_string(&known),
-                   head_name(heads->own));
+    enum status_code code = status_set(error, STATUS_INVALID, "%s: %s has no such class; write one of: %s (lm is %s)",
+                                       workload_name_words(error, FIELD_HEAD, head_name(head)).text, model,
+                                       text_string(&known), head_name(heads->own));
     text_release(&known);
     return code;
 }

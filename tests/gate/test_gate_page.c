@@ -342,7 +342,8 @@ static void a_page_for_servers_is_no_greener_than_the_gate(void **state)
         "skipped=\"1\" time=\"0.000\" timestamp=\"2026-11-20T02:00:00\"",
         "name=\"outcome\" time=\"0.000\">\n      <failure message=\"NO-GO: 1 of 5",
         "name=\"case-0\" time=\"0.000\">\n      <failure message=\"requested peak",
-        "ended &lt;after&gt; &quot;120&quot; s\" type=\"INSUFFICIENT\"/>", "<system-out>WARN: requested peak"};
+        "ended &lt;after&gt; &quot;120&quot; s\" type=\"INSUFFICIENT\"/>",
+        "<system-out>WARN: requested peak"};
     for (size_t at = 0; at < sizeof parts / sizeof parts[0]; at++) {
         if (strstr(text_string(&page), parts[at]) == NULL) {
             fail_msg("no '%s' in\n%s", parts[at], text_string(&page));
