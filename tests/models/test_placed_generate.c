@@ -23,7 +23,7 @@ static int differing, refused, theirs_alone;
  * has. */
 static bool is_asked_for_sdpa_in_vain(const char *fault, const struct dispatch_model *model)
 {
-    return model->config.family->attends_eagerly && strncmp(fault, "ValueError: ", 12) == 0 &&
+    return config_attends_eagerly(&model->config) && strncmp(fault, "ValueError: ", 12) == 0 &&
            strstr(fault, "does not support an attention implementation") != NULL;
 }
 
