@@ -96,22 +96,31 @@ static void model_is_found_once_by_network_and_then_without(void **state)
     free(config);
 }
 
+#define ABSENT(file)                                                                                                   \
+    {                                                                                                                  \
+        .path = file, .status = 404, .headers = SCENE_COMMIT_HEADER "X-Error-Code: EntryNotFound\r\n"                  \
+    }
+/* A repository that has none of the files that say what a model is. */
+#define ABSENT_MODEL(name)                                                                                             \
+    ABSENT("/" name "/resolve/main/config.json"), ABSENT("/" name "/resolve/" SCENE_COMMIT "/model.safetensors"),      \
+        ABSENT("/" name "/resolve/" SCENE_COMMIT "/model.safetensors.index.json")
+
 static void what_is_wrong_is_said(void **state)
 {
     (void)state;
     static const struct served rows[] = {
         {.path = "/acme/gated/resolve/main/config.json", .status = 401, .headers = "X-Error-Code: GatedRepo\r\n"},
-        {.path = "/acme/empty/resolve/main/config.json",
-         .status = 404,
-         .headers = SCENE_COMMIT_HEADER "X-Error-Code: EntryNotFound\r\n"},
-        {.path = "/acme/empty/resolve/" SCENE_COMMIT "/model.safetensors",
-         .status = 404,
-         .headers = SCENE_COMMIT_HEADER "X-Error-Code: EntryNotFound\r\n"},
-        {.path = "/acme/empty/resolve/" SCENE_COMMIT "/model.safetensors.index.json",
-         .status = 404,
-         .headers = SCENE_COMMIT_HEADER "X-Error-Code: EntryNotFound\r\n"},
+        ABSENT_MODEL("acme/empty"),
+        ABSENT("/acme/empty/resolve/" SCENE_COMMIT "/adapter_config.json"),
+        ABSENT("/acme/empty/resolve/" SCENE_COMMIT "/model_index.json"),
+        ABSENT("/acme/empty/resolve/" SCENE_COMMIT "/modules.json"),
+        ABSENT_MODEL("acme/adapter"),
+        SERVED_TEXT("/acme/adapter/resolve/" SCENE_COMMIT "/adapter_config.json",
+                    "{\"peft_type\": \"LORA\", \"r\": 8, \"base_model_name_or_path\": \"acme/base\"}"),
         SERVED_TEXT("/acme/broken/resolve/main/config.json", "{\"model_type\": "),
         SERVED_TEXT("/acme/odd/resolve/main/config.json", "{\"model_type\": \"perceptron\"}"),
+        ABSENT("/acme/odd/resolve/" SCENE_COMMIT "/model.safetensors"),
+        ABSENT("/acme/odd/resolve/" SCENE_COMMIT "/model.safetensors.index.json"),
     };
     struct hub_scene scene;
     hub_scene_begin(&scene, rows, sizeof rows / sizeof rows[0]);
@@ -123,6 +132,9 @@ static void what_is_wrong_is_said(void **state)
                  "assay models lists the catalogue; ");
     assert_error(&scene, "acme/nothing", NULL, " has no repository acme/nothing, or it is private");
     assert_error(&scene, "acme/empty", NULL, "acme/empty has no config.json");
+    assert_error(&scene, "acme/adapter", NULL,
+                 "acme/adapter is an adapter of PEFT (LORA of rank 8), and no model; "
+                 "name its base model, acme/base");
     assert_error(&scene, "acme/broken", NULL, "config.json:1:");
     assert_error(&scene, "acme/odd", NULL, "perceptron");
     assert_error(&scene, "acme/later", "HF_HUB_OFFLINE=yes", "HF_HUB_OFFLINE forbids to ask http://127.0.0.1:");
