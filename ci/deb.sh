@@ -1,7 +1,7 @@
 #!/bin/sh
 # A Debian package of what `make install PREFIX=/usr DESTDIR=TREE` has put into TREE, which is changed for it:
 # FOLDER/assay_VERSION_ARCHITECTURE.deb, for the release of Debian or Ubuntu that this is, whose libraries the program
-# was linked with. What it depends on, dpkg-shlibdeps says; OpenBLAS, which is opened at run time, is
+# was linked with. dpkg-shlibdeps says which packages it depends on; OpenBLAS, which is opened at run time, is
 # added. The CUDA plug-in is in it if it was built; it loads the driver at run time, and the package depends on none.
 #
 # usage: deb.sh TREE FOLDER      called by `make deb`

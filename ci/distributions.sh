@@ -75,7 +75,7 @@ done
 child=
 system=
 clear_away() {
-    # What the end of the namespaces kills may need a moment to be gone.
+    # Processes that end with the namespaces may need a moment.
     for _ in 1 2 3 4 5; do
         [ -n "$system" ] && [ -z "$keep" ] && [ -e "$system" ] || return
         rm -rf --one-file-system "$system" 2>/dev/null || sleep 1
@@ -102,7 +102,7 @@ apart() {
     return "$code"
 }
 
-# What an installed system has besides what debootstrap makes, and the proxies of this machine.
+# debootstrap leaves out some files that an installed system has, and the proxies of this machine.
 system_make() {
     include=git,make
     case $mirror in https:*) include=$include,ca-certificates ;; esac # or apt could not ask it
