@@ -16,12 +16,18 @@ static void padding_fill(struct tape *tape, struct value *rows, double number)
     tape_frame_close(tape, frame, NULL);
 }
 
-/* Labels below bound, held. */
-static struct value *labels_new(const struct forward *f, int rank, int64_t bound, const char *label)
+/* Integers that a batch of text brings, held: rank 1: one for each sequence; 2: one for each token. */
+static struct value *integers_new(const struct forward *f, int rank, const char *label)
 {
-    int64_t size[] = {value_size(f->ids, 0), value_size(f->ids, 1)};
-    struct value *labels = tape_leaf(f->tape, CATEGORY_INPUTS, DTYPE_INT64, rank, size, false, label);
-    tape_init_integers(f->tape, tape_hold(f->tape, labels), bound);
+    int64_t size[] = {f->workload->batch, f->workload->seq};
+    return tape_hold(f->tape, tape_leaf(f->tape, CATEGORY_INPUTS, DTYPE_INT64, rank, size, false, label));
+}
+
+/* The same with random numbers below bound. */
+static struct value *random_integers_new(const struct forward *f, int rank, int64_t bound, const char *label)
+{
+    struct value *labels = integers_new(f, rank, label);
+    tape_init_integers(f->tape, labels, bound);
     return labels;
 }
 
@@ -31,17 +37,17 @@ static void task_labels_make(struct forward *f)
 {
     switch (f->skeleton->head) {
     case HEAD_SEQUENCE:
-        f->labels = labels_new(f, 1, f->config->labels, "labels");
+        f->labels = random_integers_new(f, 1, f->config->labels, "labels");
         break;
     case HEAD_TOKEN:
-        f->labels = labels_new(f, 2, f->config->labels, "labels");
+        f->labels = random_integers_new(f, 2, f->config->labels, "labels");
         if (f->workload->padding) {
             padding_fill(f->tape, f->labels, -100.0);
         }
         break;
     default:
-        f->labels = labels_new(f, 1, value_size(f->ids, 1), "start_positions");
-        f->ends = labels_new(f, 1, value_size(f->ids, 1), "end_positions");
+        f->labels = random_integers_new(f, 1, value_size(f->ids, 1), "start_positions");
+        f->ends = random_integers_new(f, 1, value_size(f->ids, 1), "end_positions");
     }
 }
 
@@ -52,8 +58,7 @@ static void padding_make(struct forward *f)
     bool training = f->workload->mode == MODE_TRAIN, is_own = f->skeleton->task != NULL;
     f->labels = training ? f->ids : NULL;
     if (f->workload->padding) {
-        int64_t size[] = {value_size(f->ids, 0), value_size(f->ids, 1)};
-        f->seen = tape_hold(tape, tape_leaf(tape, CATEGORY_INPUTS, DTYPE_INT64, 2, size, false, "attention_mask"));
+        f->seen = integers_new(f, 2, "attention_mask");
         tape_fill(tape, f->seen, 1.0);
         padding_fill(tape, f->seen, 0.0);
     }
@@ -63,8 +68,7 @@ static void padding_make(struct forward *f)
     if (is_own || !f->workload->padding) {
         return;
     }
-    int64_t size[] = {value_size(f->ids, 0), value_size(f->ids, 1)};
-    struct value *labels = tape_hold(tape, tape_leaf(tape, CATEGORY_INPUTS, DTYPE_INT64, 2, size, false, "labels"));
+    struct value *labels = integers_new(f, 2, "labels");
     tape_copy_into(tape, f->ids, labels);
     padding_fill(tape, labels, -100.0);
     f->labels = training ? labels : NULL;
@@ -76,11 +80,8 @@ void inputs_make(struct build *build)
     const struct config *config = f->config;
     struct tape *tape = f->tape;
     int64_t batch = f->workload->batch;
-    bool text = f->workload->seq > 0;
-    if (text) {
-        int64_t size[] = {batch, f->workload->seq};
-        f->ids = tape_hold(tape, tape_leaf(tape, CATEGORY_INPUTS, DTYPE_INT64, 2, size, false, "input_ids"));
-        tape_init_integers(tape, f->ids, config->vocab);
+    if (f->workload->seq > 0) {
+        f->ids = random_integers_new(f, 2, config->vocab, "input_ids");
         padding_make(f);
         return;
     }
