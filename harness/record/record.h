@@ -38,6 +38,9 @@ bool case_status_from_name(const char *name, enum case_status *status);
 /* Whether a case that ended so failed or could not be measured: fail, error, oom, timeout. */
 bool case_status_is_failure(enum case_status status);
 
+/* Seconds since 1970 of a time as records have it, "2026-11-20T02:00:00Z". False, and 0: text is NULL or no time. */
+bool record_time_read(const char *text, int64_t *seconds);
+
 /* {"name": "assay-record", "major": 1, "minor": 9}; NULL where memory ran out. */
 struct json *record_schema_json(void);
 

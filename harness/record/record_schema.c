@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "harness/record/record.h"
 #include "harness/record/record_fields.h"
@@ -218,6 +219,15 @@ static const char *const STATUS_NAMES[] = {
     CASE_STATUS_TABLE(CASE_STATUS_TEXT)
 #undef CASE_STATUS_TEXT
 };
+
+bool record_time_read(const char *text, int64_t *seconds)
+{
+    struct tm moment = {0};
+    const char *end = text != NULL ? strptime(text, "%Y-%m-%dT%H:%M:%SZ", &moment) : NULL;
+    const bool is_time = end != NULL && *end == '\0';
+    *seconds = is_time ? (int64_t)timegm(&moment) : 0;
+    return is_time;
+}
 
 const char *case_status_name(enum case_status status)
 {

@@ -4,7 +4,6 @@
  * they were made. What is not known has no sample, and so have readings that something disturbed. */
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 #include "harness/report/cases_page.h"
 #include "harness/report/environment.h"
@@ -112,21 +111,13 @@ static void counts_write(struct text *text, const struct report *report)
     text_format(text, "assay_run_complete %d\n", counts.ended ? 1 : 0);
 }
 
-/* Seconds since 1970 of "2026-11-20T02:00:00Z". False: it is none. */
-static bool seconds_of(const char *started, int64_t *seconds)
-{
-    struct tm moment = {0};
-    const char *end = strptime(started, "%Y-%m-%dT%H:%M:%SZ", &moment);
-    *seconds = end != NULL && *end == '\0' ? (int64_t)timegm(&moment) : -1;
-    return *seconds >= 0;
-}
-
 static void run_append(struct text *text, const struct report *report)
 {
     const char *values[ENVIRONMENT_COUNT];
     struct arena arena = {0};
     int64_t seconds = 0;
-    if (seconds_of(json_string_or(json_get(report_run(report), "started"), ""), &seconds)) {
+    const char *started = json_string_or(json_get(report_run(report), "started"), NULL);
+    if (record_time_read(started, &seconds) && seconds >= 0) {
         family_append(text, "assay_run_start_seconds", "seconds", "When the run began, in seconds since 1970.");
         text_format(text, "assay_run_start_seconds %" PRId64 "\n", seconds);
     }

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "harness/run/shard_merge_parts.h"
 
@@ -18,14 +17,6 @@ static const char *night_of(const struct merge_run *run)
     return json_string_or(json_get(json_get(run->line, "shard"), "night"), NULL);
 }
 
-static bool seconds_read(const char *text, int64_t *seconds)
-{
-    struct tm moment = {0};
-    const char *end = text != NULL ? strptime(text, "%Y-%m-%dT%H:%M:%SZ", &moment) : NULL;
-    *seconds = end != NULL && *end == '\0' ? (int64_t)timegm(&moment) : 0;
-    return end != NULL && *end == '\0';
-}
-
 /* Until when it is known to have run: to its end, or to where it went on last. */
 static bool end_read(const struct merge_run *run, int64_t *seconds)
 {
@@ -33,7 +24,7 @@ static bool end_read(const struct merge_run *run, int64_t *seconds)
     const char *last = count > 0
                            ? json_string_or(json_get(json_at(run->resumptions, count - 1), "started"), run->started)
                            : run->started;
-    return seconds_read(run->finished != NULL ? run->finished : last, seconds);
+    return record_time_read(run->finished != NULL ? run->finished : last, seconds);
 }
 
 static int run_order(const void *left, const void *right)
@@ -69,7 +60,7 @@ static enum status_code times_check(const struct merge_run *const *runs, size_t 
     int64_t latest = 0, begun = 0, ended = 0;
     const struct merge_run *before = NULL;
     for (size_t i = 0; i < count; i++) {
-        if (!seconds_read(runs[i]->started, &begun) || !end_read(runs[i], &ended)) {
+        if (!record_time_read(runs[i]->started, &begun) || !end_read(runs[i], &ended)) {
             return status_set(error, STATUS_INVALID,
                               "shard %d began at '%.40s', which is no time, so that nobody can say of which night it "
                               "is; write --allow-nights",
